@@ -15,9 +15,8 @@ from firsttouch.progress import Reporter
 from firsttouch.trace.advice import predicted_and_measured, remedy_to_try, with_remedy
 from firsttouch.trace.prices import provide_prices
 from firsttouch.trace.reading import Reading, read_recording, write_results
-from firsttouch.trace.recording import DATA_FILE, Target, number_inside, record, root_of
+from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
 from firsttouch.views.terminal import output_console
-from firsttouch.vm.host import processor_name
 
 # Some 30 years, which fit into the recorder's nanoseconds.
 _MOST_SECONDS = 1e9
@@ -94,12 +93,10 @@ def _trace(
     check_writable(directory)
     file = directory / DATA_FILE
     file.unlink(missing_ok=True)
-    root, numbers = Path("/"), {}
-    if target.pid is not None:
-        root, numbers = root_of(target.pid), {target.pid: number_inside(target.pid)}
+    root = Path("/") if target.pid is None else root_of(target.pid)
     record(target, file, reporter, aside=options.json)
     provide_prices(directory, reporter, asked=options.survey)
-    read = read_recording(file, root, processor_name(), numbers)
+    read = read_recording(file, root)
     # Before the files, for which the disk may have no room.
     if not options.json:
         read.print(output_console(aside=True), directory)

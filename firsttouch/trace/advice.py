@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.errors import UserError
-from firsttouch.quantities import format_number_of, format_share
+from firsttouch.quantities import format_share
 from firsttouch.trace.allocators import GLIBC, allocator
-from firsttouch.trace.kinds import AGAIN, NAMES
 from firsttouch.trace.remedies import (
     FOLIOS,
     HEAP,
@@ -27,8 +26,6 @@ from firsttouch.trace.sites import Remedy, Trace
 _MOST = 3
 # Of all faults: less is not worth a change.
 LEAST = 0.02
-# So many that one wants to know why no remedy removes them.
-_MANY = 0.1
 # Of the memory that the program touches: huge pages may bring as much in vain.
 _TOO_MUCH = 0.25
 # Linux has sizes of anonymous memory between a page and a huge page from this release on.
@@ -67,46 +64,39 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
     remedies = {remedy.name: remedy for remedy in trace.remedies}
     used = allocator(trace.allocator)
     keep, heap = remedies.get(KEEP), remedies.get(HEAP)
+    name = f" ({used.name})" if used else ""
     if keep:
         how = "a setting of the program's allocator, or another one: musl's keeps nothing"
         if used:
             how = assignments(used.environment) or used.advice
-        what = f"{keep.name} ({used.name})" if used else keep.name
-        yield Advice(keep, what, how, used.environment if used else {})
-    variable = by_variable(trace)
+        yield Advice(keep, f"{KEEP}{name}", how, used.environment if used else {})
+    variable = HEAP if used and used.heap else THP
     if used and used.huge and (asked := remedies.get(variable)) and _fits(trace, asked):
-        since = f" {used.huge_since}+" if used.huge_since else ""
-        what = f"{asked.name} ({used.name}{since})"
+        what = f"{asked.name} ({used.name}{used.huge_since})"
         yield Advice(asked, what, _with_policy(trace, used.huge), used.huge)
     if used is GLIBC and keep and heap and min(keep.likely, heap.likely) > LEAST * trace.faults:
         # Then malloc(3) maps nothing: what is by chance otherwise is sure.
-        saved, ns = max(heap.most, heap.saved), None
-        if heap.ns is not None and keep.ns is not None:
-            ns = max(heap.ns, keep.ns)
         both = {name: f"{keeps}:{GLIBC.huge[name]}" for name, keeps in GLIBC.environment.items()}
-        remedy = Remedy(BOTH, saved, keep.memory + heap.memory, ns)
-        if saved > 1.1 * max(keep.saved, heap.likely):
+        times = [remedy.ns for remedy in (keep, heap) if remedy.ns is not None]
+        ns = max(times) if len(times) == 2 else None
+        remedy = Remedy(BOTH, max(heap.most, heap.saved), keep.memory + heap.memory, ns)
+        if remedy.saved > 1.1 * max(keep.saved, heap.likely):
             yield Advice(remedy, f"{BOTH} (glibc)", _with_policy(trace, both), both)
-    if huge := _huge(trace, remedies, variable):
-        whole = FOLIOS[huge.name] == table_bytes(trace.page_size)
-        size = "" if whole else f"hugepages-{FOLIOS[huge.name] // 1024}kB/"
-        yield Advice(huge, huge.name, f"echo always >{_THP}/{size}enabled")
-
-
-def _huge(trace: Trace, remedies: Mapping[str, Remedy], variable: str) -> Remedy | None:
-    """Return the size of folios to set on the host.
-
-    64 KiB saved processor time in seven programs of seven, 2 MiB in three of them.
-    """
-    release = tuple(int(number) for number in re.findall(r"\d+", trace.kernel)[:2])
-    for name in (MTHP_64, THP):
-        remedy, whole = remedies.get(name), FOLIOS[name] == table_bytes(trace.page_size)
-        if not remedy or name == variable or not (whole or release >= _MTHP_SINCE):
+    # 64 KiB saved processor time in seven programs of seven, 2 MiB in three of them.
+    for size in (MTHP_64, THP):
+        whole = FOLIOS[size] == table_bytes(trace.page_size)
+        file = f"{_THP}/{'' if whole else f'hugepages-{FOLIOS[size] // 1024}kB/'}enabled"
+        huge = remedies.get(size)
+        asked_for = used is not None and size == variable and bool(used.huge)
+        if not huge or asked_for or not (whole or _release(trace) >= _MTHP_SINCE):
             continue
-        file = f"{_THP}/{'' if whole else f'hugepages-{FOLIOS[name] // 1024}kB/'}enabled"
-        if _worth(trace, remedy) and _fits(trace, remedy) and _applies(trace, file):
-            return remedy
-    return None
+        if _worth(trace, huge) and _fits(trace, huge) and _applies(trace, file):
+            yield Advice(huge, size, f"echo always >{file}")
+            return
+
+
+def _release(trace: Trace) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", trace.kernel)[:2])
 
 
 def _fits(trace: Trace, remedy: Remedy) -> bool:
@@ -137,50 +127,22 @@ def _applies(trace: Trace, file: str) -> bool:
     return True
 
 
-def by_variable(trace: Trace) -> str:
-    """Return the remedy that a variable of the program's allocator asks for; "" for none."""
-    used = allocator(trace.allocator)
-    if used is None or not used.huge:
-        return ""
-    whole = FOLIOS[THP] == table_bytes(trace.page_size)
-    return HEAP if used.heap else THP if whole else ""
-
-
-def saved_share(remedy: Remedy, faults: int) -> str:
-    """Return the share of the faults that a remedy saves: rounded, where chance decides."""
-    if remedy.most <= remedy.saved:
-        return format_share(remedy.saved, faults)
-    low, high = 10 * (10 * remedy.saved // faults), 10 * -(-10 * remedy.most // faults)
-    return f"{low} to {high} %"
-
-
-def saved_time(remedy: Remedy) -> str:
-    """Return the time that a remedy saves; "" if there is no basis for it."""
-    return "" if remedy.ns is None else f"{remedy.ns / 1e6:,.1f} ms"
-
-
-def memory_of(remedy: Remedy) -> str:
-    """Return the memory that a remedy takes at most; "" for none."""
-    size = remedy.memory
-    return f"{size / 2**20:,.1f} MiB" if size >= 1 << 20 else f"{size >> 10} KiB" if size else ""
-
-
-def tried_by(trace: Trace, number: int, advice: Advice) -> str:
-    """Return how a remedy is tried; a process that ran before cannot be run again."""
-    return f"--try {number}" if advice.environment and trace.command else ""
-
-
-def notes(trace: Trace) -> Iterator[str]:
-    """Yield why no remedy removes many faults: on memory that is kept or large for nobody."""
-    used = allocator(trace.allocator)
-    saved = sum(max(remedy.saved, 0) for remedy in trace.remedies if remedy.name == KEEP)
-    others = trace.fault_kinds.get(NAMES[AGAIN], 0) - saved
-    if used and used.heap and others >= _MANY * trace.faults and others:
-        yield (
-            f"{format_number_of(others, 'faults')} ({format_share(others, trace.faults)}) were on "
-            f"memory that the program maps itself, gives back and maps again: no setting of "
-            f"{used.name} keeps that."
-        )
+def facts_of(trace: Trace, number: int, advice: Advice) -> tuple[str, str, str, str]:
+    """Return the faults and the time that a remedy saves, its memory, and how it is tried."""
+    remedy, size = advice.remedy, advice.remedy.memory
+    faults = format_share(remedy.saved, trace.faults)
+    if remedy.most > remedy.saved:
+        # Rounded, where chance decides.
+        low = 10 * (10 * remedy.saved // trace.faults)
+        faults = f"{low} to {10 * -(-10 * remedy.most // trace.faults)} %"
+    memory = f"{size / 2**20:,.1f} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+    return (
+        f"-{faults}",
+        f"-{remedy.ns / 1e6:,.1f} ms" if remedy.ns else "",
+        f"+{memory}" if size else "",
+        # A process that ran before cannot be run again.
+        f"--try {number}" if advice.environment and trace.command else "",
+    )
 
 
 def assignments(environment: Mapping[str, str]) -> str:
@@ -232,9 +194,6 @@ def predicted_and_measured(before: Trace, advice: Advice, after: Trace) -> str:
     )
     if before.system is None or after.system is None:
         return said
+    time = f"-{remedy.ns / 1e6:,.1f} ms predicted, " if remedy.ns else ""
     change = 1000 * (after.system - before.system)
-    time = saved_time(remedy)
-    return (
-        f"{said} System time: {f'-{time} predicted, ' if time else ''}{change:+,.1f} ms "
-        "measured, in one run each."
-    )
+    return f"{said} System time: {time}{change:+,.1f} ms measured, in one run each."

@@ -35,7 +35,7 @@ GLIBC = Allocator(
     "libc.so.6",
     {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"},
     huge={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
-    huge_since="2.35",
+    huge_since=" 2.35+",
     heap=True,
     keeps=(True, False),
 )

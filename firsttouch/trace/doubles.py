@@ -36,7 +36,7 @@ from firsttouch.trace.kinds import (
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
-from firsttouch.trace.spaces import PROT_EXEC, Place, Space, is_anonymous, memory_kind
+from firsttouch.trace.spaces import MOVED, PROT_EXEC, Place, Space, is_anonymous, memory_kind
 from firsttouch.trace.symbols import MappedFiles
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 from firsttouch.trace.unwinding import Unwinder
@@ -99,7 +99,6 @@ class Finder:
                 self._end(event)
         for process in self._processes.values():
             process.close(self._totals)
-        self._totals.undecoded = self._code.undecoded
         return self._totals
 
     def _process(self, pid: int) -> Process:
@@ -137,7 +136,7 @@ class Finder:
             self._totals.detached.append(self._totals.names[process.name])
         # Where others go on after the first thread, and of a process with threads from before.
         if process.threaded or (event.pid == self._recording.pid and self._recording.attached):
-            process.replay.close(process.touched.pages)
+            process.replay.close()
             return
         process.close(self._totals)
         del self._processes[event.pid]
@@ -183,7 +182,7 @@ class Finder:
             process.first.pop(page, None)
         instruction = self._code.instruction(process, fault)
         mapping = process.space.at(address)
-        if mapping is None and self._nowhere(fault):
+        if (mapping is None or mapping.path == MOVED) and self._nowhere(fault):
             self._missing(process, fault)
             return
         anonymous = is_anonymous(mapping)

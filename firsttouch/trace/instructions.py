@@ -18,27 +18,16 @@ from firsttouch.trace.spaces import PROT_EXEC, Place
 from firsttouch.trace.symbols import MappedFiles
 
 
-def decode(machine: str, code: bytes, pc: int) -> Instruction:
-    """Return the first instruction of `code`, which is at `pc`; UNKNOWN if it is none.
+@functools.lru_cache(1 << 14)
+def decode(machine: str, code: bytes) -> Instruction:
+    """Return the first instruction of `code`; UNKNOWN if it is none.
 
     `machine` is x86_64, i386 or aarch64. Of any other, such as the 32-bit arm, which has
     two encodings that look alike, all is UNKNOWN.
     """
     if machine not in _MACHINES:
         return UNKNOWN
-    # Many processes have the same code, each at other addresses.
-    return _anywhere(machine, code) or _decode(machine, code, pc)
-
-
-@functools.lru_cache(1 << 14)
-def _anywhere(machine: str, code: bytes) -> Instruction | None:
-    """Return the first instruction of `code`; None if its words depend on where it is."""
-    low, high = (_decode(machine, code, pc) for pc in (0, 1 << 24))
-    return low if low == high else None
-
-
-def _decode(machine: str, code: bytes, pc: int) -> Instruction:
-    for instruction in _disassembler(machine).disasm(code, pc, 1):
+    for instruction in _disassembler(machine).disasm(code, 0, 1):
         text = f"{instruction.mnemonic} {instruction.op_str}".strip()
         access = arm64_access(text) if machine == "aarch64" else _x86_access(instruction)
         return Instruction(text, access)
@@ -145,10 +134,9 @@ _LONGEST = 15
 
 
 class Code:
-    """Code as its file has it, or as the recorder read it; `undecoded` counts faults without."""
+    """Code as its file has it, or as the recorder read it."""
 
     def __init__(self, recording: Recording, mapped_files: MappedFiles) -> None:
-        self.undecoded = 0
         self._recording = recording
         self._mapped_files = mapped_files
         self._from_files: dict[Place, bytes] = {}
@@ -169,13 +157,11 @@ class Code:
         instruction = process.decoded.get(pc)
         if instruction is None:
             code = self.code(process, fault.pid, pc)
-            instruction = decode(self.machine(fault), code, pc)
+            instruction = decode(self.machine(fault), code)
             # The recorder may read the code a little later than the fault.
             if code:
                 process.decoded[pc] = instruction
-        if instruction.access is Access.UNKNOWN:
-            self.undecoded += 1
-        elif instruction.access is Access.EITHER and _COPIES.match(instruction.text):
+        if instruction.access is Access.EITHER and _COPIES.match(instruction.text):
             source, destination = fault.source, fault.destination
             if source or destination:
                 reads = abs(fault.address - source) <= abs(fault.address - destination)
@@ -192,13 +178,10 @@ class Code:
 
         The recorder may read so late that the process has executed another program, with
         other code at this pc. So a file comes first that is the mapped one.
-        Then comes what was read with a fault of this program. What was read with any fault of
-        the process comes last: of two processors' faults at a pc, that may be the later one.
         """
         place = process.place(pid, pc)
         code = self._file_code(place) if place.identity else b""
-        code = code or process.code.get(pc) or self._file_code(place)
-        return code or self._recording.code[pid].get(pc, b"")
+        return code or process.code.get(pc) or self._file_code(place)
 
     def _file_code(self, place: Place) -> bytes:
         """Return the code at a place as its file has it; none if no file does."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from firsttouch.quantities import format_share
-from firsttouch.trace.advice import advise, memory_of, saved_share, saved_time, tried_by
+from firsttouch.trace.advice import advise, facts_of
 from firsttouch.trace.kinds import NAMES
 from firsttouch.trace.sentences import between, command_line, shares
 from firsttouch.trace.sites import Trace
@@ -88,13 +88,8 @@ def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: Sequ
 def _remedies(trace: Trace) -> Iterator[tuple[str, str, str]]:
     """Yield what each remedy is, what it saves and costs, and its command."""
     for number, advice in enumerate(advise(trace), 1):
-        remedy = advice.remedy
-        facts = (
-            f"-{saved_share(remedy, trace.faults)} faults",
-            f"-{saved_time(remedy)}" if remedy.ns else "",
-            f"+{memory_of(remedy)} at most" if remedy.memory else "no memory",
-            tried_by(trace, number, advice),
-        )
+        faults, time, memory, tried = facts_of(trace, number, advice)
+        facts = (f"{faults} faults", time, memory and f"{memory} at most", tried)
         yield advice.what, ", ".join(filter(None, facts)), advice.how
 
 

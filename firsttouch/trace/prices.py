@@ -17,7 +17,6 @@ from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.run import PRICES as TASKS
 from firsttouch.survey.run import survey_host
-from firsttouch.survey.tasks import Survey
 from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
 from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, THP
 from firsttouch.trace.sites import Cost, Remedy, Trace
@@ -30,30 +29,14 @@ _HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
 
 
 def price(trace: Trace, directory: Path) -> Trace:
-    """Return a trace with the prices that the results in `directory` give.
-
-    A survey of another machine or kernel gives none: `unpriced` says so.
-    """
+    """Return a trace with the prices of a survey of its kernel in `directory`, if one is there."""
     for file in (directory / RESULTS, directory / PRICES):
         if "host" in timings_in(file):
             survey = read_survey(file)
-            reason = _other(trace, survey)
-            if not reason:
+            host = survey.host.architecture, survey.host.kernel
+            if host == (_ARCHITECTURES[trace.machine], trace.kernel):
                 return _surveyed(trace, examine(survey), str(file))
-            trace = replace(trace, unpriced=trace.unpriced or f"{file} prices nothing: {reason}")
     return trace
-
-
-def _other(trace: Trace, survey: Survey) -> str:
-    """Return why a survey says nothing of a trace's host; "" if it does."""
-    host = survey.host
-    if host.architecture != _ARCHITECTURES[trace.machine]:
-        return f"it is of {host.architecture}"
-    if host.kernel != trace.kernel:
-        return f"it is of Linux {host.kernel}, not {trace.kernel}"
-    if trace.processor and host.processor != trace.processor:
-        return f"it is of {host.processor}, not {trace.processor}"
-    return ""
 
 
 def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from itertools import takewhile
 
 from firsttouch.trace.allocators import GLIBC, Allocator, allocator_with, is_of
-from firsttouch.trace.blocks import Limits, move_pages
 from firsttouch.trace.events import Call, Fault, GaveBack, Mapped, Moved
 from firsttouch.trace.kinds import (
     AGAIN,
@@ -26,7 +25,7 @@ from firsttouch.trace.spaces import (
     is_anonymous,
     place_of,
 )
-from firsttouch.trace.totals import BLOCK, Giver, Givers, Totals, Touched
+from firsttouch.trace.totals import BLOCK, Giver, Givers, Limits, Totals, Touched, move_pages
 from firsttouch.trace.unwinding import Rule
 
 
@@ -224,7 +223,7 @@ class Process:
 
     def close(self, totals: Totals) -> None:
         """Count in `totals` what an address space is in the end."""
-        self.replay.close(self.touched.pages)
+        self.replay.close()
         name = totals.names[self.name]
         for tid, of_thread in self._threads.items():
             totals.tallies["thread", 0, self.thread_names.get(tid, name)].add(of_thread)

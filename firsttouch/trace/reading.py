@@ -6,15 +6,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from pathlib import Path
-from types import MappingProxyType
 
 from rich.console import Console
 
-from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.trace.doubles import find
 from firsttouch.trace.kinds import AGAIN, NAMES
@@ -31,7 +29,6 @@ from firsttouch.trace.sites import (
     Remedy,
     Site,
     Trace,
-    read_trace,
     trace_document,
 )
 from firsttouch.trace.spaces import Place
@@ -66,33 +63,16 @@ class Reading:
         print_trace(self.trace, console, more)
 
 
-def read_recording(
-    file: Path,
-    root: Path = Path("/"),
-    processor: str = "",
-    numbers: Mapping[int, int] = MappingProxyType({}),
-) -> Reading:
+def read_recording(file: Path, root: Path = Path("/")) -> Reading:
     """Return what a recorder's file shows; `root` is where the program's files are.
 
-    `numbers` are those by which processes of containers know themselves. `processor` is the CPU
-    that it was recorded on; without, a trace.json beside the file tells. Prices are from the
-    survey beside the file. Raises UserError with the reason if there is no trace in it.
+    Prices are from the survey beside the file. Raises UserError if there is no trace in it.
     """
     recording = open_recording(file)
     totals = find(recording, root)
-    symbols = Symbols(root, numbers)
-    trace = summarize(recording, totals, symbols)
-    trace = replace(trace, processor=processor or _processor(file.parent / FILE_NAME))
-    trace = price(trace, file.parent)
+    symbols = Symbols(root)
+    trace = price(summarize(recording, totals, symbols), file.parent)
     return Reading(trace, totals, symbols, tuple(conclude(trace)))
-
-
-def _processor(file: Path) -> str:
-    """Return the CPU that a trace.json names; "" if there is none."""
-    try:
-        return read_trace(file).processor if file.is_file() else ""
-    except UserError:
-        return ""
 
 
 def write_results(reading: Reading, directory: Path) -> str:
@@ -125,10 +105,8 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         anonymous=totals.anonymous,
         lost=max(0, ending.faults - totals.count) if ending else 0,
         unseen=unseen,
-        undecoded=totals.undecoded,
         sites=sites,
         resident=ending.resident * 1024 if ending else 0,
-        unnamed=symbols.troubles(),
         system=ending.system / 1e9 if ending and ending.system else None,
         detached=tuple(dict.fromkeys(totals.detached)),
         fault_kinds=kinds,
@@ -146,7 +124,6 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         ),
         allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
         fault_places=places,
-        calls=recording.says_calls,
         nameless=sum(
             sum(counts)
             for stack, counts in zip(totals.stacks, totals.stack_kinds, strict=True)

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -65,7 +63,10 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
                 env={**os.environ, **target.environment},
             )
         except OSError as error:
-            raise _not_started(error) from None
+            raise UserError(
+                f"the recorder cannot be started ({error.strerror}): shorten the command, see "
+                "`ulimit -a`, or set XDG_CACHE_HOME to a folder whose programs may be executed."
+            ) from None
         status = _wait(process)
     if status and not file.exists():
         raise HostError(f"cannot write {file}: name another directory by --out.")
@@ -76,43 +77,19 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
         )
 
 
-def _not_started(error: OSError) -> UserError:
-    if error.errno == errno.E2BIG:
-        return UserError(
-            "the command and the environment are too long: shorten them, or run `ulimit -s "
-            "65536` first, which allows more."
-        )
-    folder = "set XDG_CACHE_HOME to a folder from which programs may be executed"
-    remedy = folder if error.errno == errno.EACCES else "see `ulimit -a`"
-    return UserError(f"the recorder cannot be started ({error.strerror}): {remedy}.")
-
-
 def root_of(pid: int) -> Path:
     """Return the directory below which a process has its files: of a container, another than "/".
 
     It stays open until this process ends, so that the files are there when the other has ended.
     """
+    process = Path(f"/proc/{pid}")
     try:
-        here, root = (_identity(os.open(path, os.O_PATH)) for path in ("/", f"/proc/{pid}/root"))
+        mounts = (process / "ns/mnt").samefile("/proc/self/ns/mnt")
+        if mounts and (process / "root").samefile("/"):
+            return Path("/")
+        return Path(f"/proc/{os.getpid()}/fd/{os.open(process / 'root', os.O_PATH)}")
     except OSError:
         return Path("/")
-    return Path("/") if here[1:] == root[1:] else Path(f"/proc/{os.getpid()}/fd/{root[0]}")
-
-
-def number_inside(pid: int) -> int:
-    """Return the number by which a process knows itself: another in a container."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
-    except OSError:
-        return pid
-    inner = re.search(r"^NSpid:.*\s(\d+)$", status, re.MULTILINE)
-    return int(inner[1]) if inner else pid
-
-
-def _identity(directory: int) -> tuple[int, int, str]:
-    """Return an open directory with its inode and its mount: each mount namespace has its own."""
-    described = Path(f"/proc/self/fdinfo/{directory}").read_text()
-    return directory, os.fstat(directory).st_ino, described.partition("mnt_id:")[2].split()[0]
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

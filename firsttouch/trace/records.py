@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -135,9 +134,8 @@ class Ending:
 
 @dataclass
 class Recording:
-    """A recorder's file. `ending` and `code` are complete once `events` has run to its end.
+    """A recorder's file. `ending` is there once `events` has run to its end.
 
-    `code` holds what was last at the pcs of faults, by process and by pc.
     `ending` is None if the recorder was killed. `command` has the words of the
     command, none for a process that ran already.
     """
@@ -155,7 +153,6 @@ class Recording:
     says_calls: bool = False
     kernel_release: str = ""
     command: tuple[str, ...] = ()
-    code: dict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     ending: Ending | None = None
     # Of files that a process had mapped before, by path.
     _build_ids: dict[str, str] = field(default_factory=dict)
@@ -197,8 +194,6 @@ class Recording:
                 event = change_of(data, kind, misc)
                 if event:
                     waiting.append(event)
-                if isinstance(event, Executed | Forked):
-                    self.code.pop(event.pid, None)
             else:
                 waiting += self._keep(data, kind)
         _sort(waiting)
@@ -213,7 +208,7 @@ class Recording:
     def _code(self, data: bytes, waiting: list[Event]) -> None:
         """Keep the code at a pc: that of the fault whose sample was read before it."""
         pid, size, pc = _CODE_HEAD.unpack_from(data)
-        code = self.code[pid][pc] = data[_CODE_HEAD.size :][:size]
+        code = data[_CODE_HEAD.size :][:size]
         last = waiting[-1] if waiting else None
         if isinstance(last, Fault) and (last.pid, last.pc) == (pid, pc):
             waiting[-1] = last._replace(code=code)

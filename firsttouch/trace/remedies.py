@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from firsttouch.trace.blocks import Limits, Ranges, blocks_of, move_pages, pages_in
 from firsttouch.trace.events import Mapped
-from firsttouch.trace.kept_blocks import KeptBlocks
 from firsttouch.trace.spaces import HEAP as BRK
-from firsttouch.trace.totals import BLOCK, Outcome
+from firsttouch.trace.totals import BLOCK, Limits, Outcome, blocks_of, move_pages, pages_in
 
 # The remedies by their names in trace.json. Of 64 KiB and 2 MiB: sizes of large folios.
 FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
@@ -119,6 +119,99 @@ class Folios:
         self._saved = 0
 
 
+@dataclass
+class _Part:
+    """Pages of malloc(3) from the first to before the end; `large`: a block that it maps.
+
+    `there` of them take no fault if malloc keeps what is freed.
+    """
+
+    first: int
+    end: int
+    large: bool
+    there: int = 0
+
+
+class Malloc:
+    """The memory of malloc(3) of the C library, by pages, and what it would keep.
+
+    A new part takes pages that were freed before, however they lie: glibc takes the smallest
+    block that is large enough, and joins free ones. `touched` counts the pages with faults
+    between two.
+    """
+
+    def __init__(self, touched: Callable[[int, int], int]) -> None:
+        self._touched = touched
+        self._starts: list[int] = []
+        self._parts: list[_Part] = []
+        self._free = 0
+
+    def fork(self, touched: Callable[[int, int], int]) -> Malloc:
+        """Return that of a child."""
+        child = Malloc(touched)
+        child._starts = self._starts.copy()
+        child._parts = [_Part(part.first, part.end, part.large) for part in self._parts]
+        return child
+
+    def at(self, page: int) -> _Part | None:
+        """Return what has a page."""
+        index = bisect_right(self._starts, page) - 1
+        return self._parts[index] if index >= 0 and page < self._parts[index].end else None
+
+    def take(self, first: int, end: int, outcome: Outcome, *, large: bool, new: int = -1) -> None:
+        """Take new pages, or only `new` of them, for malloc's."""
+        there = min(self._free, end - first if new < 0 else new)
+        self._free -= there
+        outcome.bring(-there)
+        if not large:
+            # A heap grows as it is used.
+            outcome.saved += there
+            there = 0
+        low, high = bisect_left(self._starts, first), bisect_left(self._starts, end)
+        # What is older was given back unseen.
+        self._starts[low:high] = [first]
+        self._parts[low:high] = [_Part(first, end, large, there)]
+
+    def give_back(self, first: int, end: int, outcome: Outcome) -> None:
+        """Keep what a block has had of the pages that are unmapped: all, or its end."""
+        part = self.at(first)
+        if part is None:
+            return
+        touched = self._touched(first, min(end, part.end))
+        there = part.there if first == part.first else 0
+        outcome.saved += min(there, touched)
+        kept = max(there, touched)
+        self._free += kept
+        outcome.bring(kept)
+        if first == part.first:
+            self._remove(part)
+        else:
+            part.end = first
+
+    def move(self, first: int, to: int, end: int, outcome: Outcome) -> None:
+        """Let mremap(2) move a block from the first page on, or let it grow."""
+        part = self.at(first)
+        if part and part.first == first:
+            self._remove(part)
+            more = max(end - to - (part.end - first), 0)
+            self.take(to, end, outcome, large=part.large, new=more)
+            moved = self.at(to)
+            if moved:
+                moved.there += part.there
+
+    def _remove(self, part: _Part) -> None:
+        index = bisect_left(self._starts, part.first)
+        del self._starts[index], self._parts[index]
+
+    def close(self, outcome: Outcome) -> None:
+        """End the process."""
+        for part in self._parts:
+            outcome.saved += min(part.there, self._touched(part.first, part.end))
+            part.there = 0
+        outcome.bring(-self._free)
+        self._free = 0
+
+
 class Replay:
     """A process: its faults in anonymous memory go through all remedies."""
 
@@ -138,20 +231,16 @@ class Replay:
                 self._folios[name] = Folios(outcomes[name], pages, self._block, zero=zero)
         # By block, the pages that are there.
         self._there: dict[int, int] = {}
-        # The pages of malloc(3) of the C library, and its large blocks, which it maps.
-        self._allocated, self._large = Ranges(), Ranges()
-        # Whether these pages are kept if they are given back, and others.
+        self._malloc, self._heap_end = Malloc(self._count), 0
+        # Whether malloc's pages are kept if they are given back, and others.
         self.keeps = True, True
-        # What a setting keeps, and by block the pages of it; of malloc's, if that is not asked.
+        # What a setting keeps, and by block the pages of it.
         self._kept, self._again = outcomes[KEEP], defaultdict[int, int](int)
-        # Large blocks that malloc(3) unmapped, where that was recorded.
-        self._blocks = KeptBlocks()
+        # Whether munmap(2) was recorded of a large block.
         self._unmaps = False
-        # Whether the process has forbidden huge pages.
-        self.no_huge = False
 
     @property
-    def _malloc(self) -> Outcome:
+    def _kept_of_malloc(self) -> Outcome:
         """What keeping malloc's blocks does; nobody counts it where that is another allocator."""
         return self._kept if self.keeps[0] else Outcome()
 
@@ -160,13 +249,18 @@ class Replay:
         child = Replay(self._outcomes, self._page_size)
         child._folios = {name: folios.fork() for name, folios in self._folios.items()}
         child._there = self._there.copy()
-        child._allocated, child._large = self._allocated.copy(), self._large.copy()
-        child.keeps, child.no_huge = self.keeps, self.no_huge
+        child._malloc = self._malloc.fork(child._count)
+        child._heap_end = self._heap_end
+        child.keeps = self.keeps
         return child
+
+    @property
+    def no_huge(self) -> bool:
+        """Whether the process has forbidden huge pages."""
+        return not self._folios
 
     def forbid_huge(self) -> None:
         """Serve no fault by large folios, nor any since the process began."""
-        self.no_huge = True
         for folios in self._folios.values():
             folios.close(saved=False)
         self._folios = {}
@@ -189,40 +283,39 @@ class Replay:
             first, end = mapping.start >> self._shift, mapping.end >> self._shift
             limits = Limits(first, end, mapping.path == BRK)
         block, number = divmod(page, self._block)
-        bit, first = 1 << number, page - number
-        low, high = max(limits.first - first, 0), min(limits.end - first, self._block)
-        inside = (1 << high) - (1 << low) if low < high else 0
+        bit = 1 << number
+        part = self._malloc.at(page)
+        inside = self._inside(block, limits)
         for name, folios in self._folios.items():
             if name == HEAP:
-                large = limits.heap or page in self._large
+                large = limits.heap or (part is not None and part.large)
                 self._malloc_faults += large
                 self._malloc_there += large
                 self._malloc_most = max(self._malloc_most, self._malloc_there)
-                inside = self._heap_inside(block, inside, limits)
+                inside = self._heap_inside(block, limits, part)
             folios.touch(page, inside, write=write, missing=missing)
         self._there[block] = self._there.get(block, 0) | bit
-        if again:
-            self._keep(block, bit)
+        if again and self.keeps[part is None] and not (self._unmaps and part and part.large):
+            self._kept.saved += 1
+            if not self._again[block] & bit:
+                self._again[block] |= bit
+                self._kept.bring(1)
 
-    def _heap_inside(self, block: int, inside: int, limits: Limits) -> int:
+    def _inside(self, block: int, limits: Limits) -> int:
+        """Return which pages of a block are between limits."""
+        first = block * self._block
+        low, high = max(limits.first - first, 0), min(limits.end - first, self._block)
+        return (1 << high) - (1 << low) if low < high else 0
+
+    def _heap_inside(self, block: int, limits: Limits, part: _Part | None) -> int:
         """Return where malloc(3) has huge pages in a block, if it asks for them.
 
         Its heap then ends on a block's end, and its first 2 MiB begin where the heap does.
         """
-        if not limits.heap:
-            return inside & self._large.of_block(block, self._block)
-        return (1 << self._block) - 1 if block * self._block >= limits.first + self._block else 0
-
-    def _keep(self, block: int, again: int) -> None:
-        if self._unmaps:
-            again &= ~self._large.of_block(block, self._block)
-        allocated = again & self._allocated.of_block(block, self._block)
-        by_malloc, others = self.keeps
-        pages = (allocated if by_malloc else 0) | (again ^ allocated if others else 0)
-        self._kept.saved += pages.bit_count()
-        new = pages & ~self._again[block]
-        self._again[block] |= new
-        self._kept.bring(new.bit_count())
+        if limits.heap:
+            behind = block * self._block >= limits.first + self._block
+            return (1 << self._block) - 1 if behind else 0
+        return self._inside(block, Limits(part.first, part.end)) if part and part.large else 0
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
         """Take a new mapping between two addresses, or what a heap has grown by."""
@@ -232,21 +325,21 @@ class Replay:
             if not (heap and name == HEAP):
                 folios.map(limits)
         if heap:
-            self._allocated.mark(limits, marked=True)
-            self._blocks.take(limits, self._malloc)
+            # What is above its highest end takes what was freed; the rest is there already.
+            new = max(limits.end - max(self._heap_end, limits.first), 0)
+            self._heap_end = max(self._heap_end, limits.end)
+            self._malloc.take(*limits[:2], self._kept_of_malloc, large=False, new=new)
 
     def give_back(self, start: int, end: int, call: str) -> None:
         """Take what a system call gives back between two addresses."""
         limits = Limits(start >> self._shift, end >> self._shift, call == "brk")
-        if limits.heap or limits.first in self._large:
-            self._malloc_there -= self._count(self._there, limits)
-        if call != "madvise" and limits.first in self._large:
-            # A block of malloc(3), or the end of one that shrinks.
+        part = self._malloc.at(limits.first)
+        large = part is not None and part.large
+        if limits.heap or large:
+            self._malloc_there -= self._count(*limits[:2])
+        if call != "madvise" and large:
             self._unmaps = True
-            outcome = self._malloc
-            self._blocks.give_back(limits, self._count(self._there, limits), outcome)
-            for pages_of in (self._large, self._allocated):
-                pages_of.mark(limits, marked=False)
+            self._malloc.give_back(limits.first, limits.end, self._kept_of_malloc)
         self._forget(limits)
         for name, folios in self._folios.items():
             # A heap of huge pages gives whole ones back.
@@ -262,44 +355,34 @@ class Replay:
         first, count, target, end = (
             value >> self._shift for value in (start, size, to, to + new_size)
         )
-        block, grown = Limits(first, first + count), Limits(target, end)
-        grows = new_size > size and first in self._large
-        if grows:
-            touched = self._count(self._there, block)
-            self._blocks.grow(block, grown, touched, self._malloc)
         if first != target:
+            grown = Limits(target, end)
             self._forget(grown)
             move_pages(self._there, first, count, target, self._block)
             for folios in self._folios.values():
                 folios.give_back(grown)
                 folios.move(first, count, target)
-            for pages_of in (self._allocated, self._large):
-                pages_of.move(first, count, target)
-        if grows:
-            for pages_of in (self._allocated, self._large):
-                pages_of.mark(Limits(target + count, end), marked=True)
+        if new_size >= size:
+            self._malloc.move(first, target, end, self._kept_of_malloc)
 
     def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:
         """Take a new mapping that the `allocator`, or other code, touches first at an address.
 
         What was mapped begins there; below is what the kernel has merged with it. glibc writes
         at the beginning of a large block. A thread's heap begins at a multiple of its largest
-        size, and glibc writes behind what has been used. Other memory that glibc's code touches
-        first is that of whoever calls memset(3) and the like.
+        size, and glibc writes behind what has been used; it asks for no huge pages there. Other
+        memory that glibc's code touches first is that of whoever calls memset(3) and the like.
         """
-        of_thread = allocator and new.start % _THREAD_HEAP == 0
+        of_thread = new.start % _THREAD_HEAP == 0
+        if not allocator or not (of_thread or address % self._page_size < _HEADER):
+            return
         first = (new.start if of_thread else address) >> self._shift
-        header = address % self._page_size < _HEADER
-        limits = Limits(first, new.end >> self._shift)
-        self._allocated.mark(limits, marked=allocator and (of_thread or header))
-        # glibc asks for huge pages for large blocks, and never for a thread's heap.
-        large = allocator and header and not of_thread
-        self._large.mark(limits, marked=large)
-        if large:
-            self._blocks.take(limits, self._malloc)
+        outcome = Outcome() if of_thread else self._kept_of_malloc
+        room = 0 if of_thread else -1
+        self._malloc.take(first, new.end >> self._shift, outcome, large=not of_thread, new=room)
 
-    def close(self, touched: Mapping[int, int]) -> None:
-        """End the process, of which these pages had faults, by block."""
+    def close(self) -> None:
+        """End the process."""
         before = self._outcomes[HEAP].saved
         for folios in self._folios.values():
             folios.close()
@@ -307,9 +390,7 @@ class Replay:
             self._close_heap(before)
         self._kept.bring(-sum(pages.bit_count() for pages in self._again.values()))
         self._again.clear()
-        self._blocks.close(
-            lambda first, end: self._count(touched, Limits(first, end)), self._malloc
-        )
+        self._malloc.close(self._kept_of_malloc)
 
     def _close_heap(self, before: int) -> None:
         """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
@@ -326,8 +407,8 @@ class Replay:
             heap.chance += more
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
 
-    def _count(self, pages: Mapping[int, int], limits: Limits) -> int:
-        return pages_in(pages, limits.first, limits.end, self._block)
+    def _count(self, first: int, end: int) -> int:
+        return pages_in(self._there, first, end, self._block)
 
 
 def new_outcomes() -> dict[str, Outcome]:

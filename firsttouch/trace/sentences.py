@@ -13,14 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from firsttouch.quantities import format_number_of, format_share
-from firsttouch.trace.advice import (
-    advise,
-    memory_of,
-    notes,
-    saved_share,
-    saved_time,
-    tried_by,
-)
+from firsttouch.trace.advice import advise, facts_of
 from firsttouch.trace.sites import Site, Trace, shortened
 from firsttouch.views.terminal import plain
 
@@ -43,7 +36,7 @@ _FEW = 0.05
 def conclude(trace: Trace) -> list[str]:
     """Return the sentences, the answer first."""
     doubles = [] if few_doubles(trace) else [doubles_line(trace)]
-    return [headline(trace), kinds_line(trace), *doubles, *notes(trace), *_limits(trace)]
+    return [headline(trace), kinds_line(trace), *doubles, *_limits(trace)]
 
 
 def shares(trace: Trace) -> list[tuple[str, int]]:
@@ -125,8 +118,6 @@ def doubts(trace: Trace) -> Iterator[str]:
 def _limits(trace: Trace) -> Iterator[str]:
     """Say what the trace cannot know."""
     yield from doubts(trace)
-    if trace.unpriced:
-        yield f"{trace.unpriced}. `firsttouch survey` on the host of the trace measures one."
     if trace.costs and (left := trace.faults - sum(cost.faults for cost in trace.costs)):
         priced = ", ".join(f"{cost.kind} {cost.each:,.0f} ns" for cost in trace.costs)
         yield (
@@ -138,11 +129,6 @@ def _limits(trace: Trace) -> Iterator[str]:
             f"{format_number_of(trace.unseen, 'more faults')} were taken in the kernel and are in "
             "no event of perf, or only root may see them."
         )
-    if trace.undecoded:
-        yield (
-            f"The code of {format_number_of(trace.undecoded, 'faults')} could not be decoded: the "
-            "order of the faults decided what they were."
-        )
     if trace.nameless > _LEAST * trace.faults:
         runtime = trace.programs[0].name if trace.programs else ""
         tool = next((tool for name, tool in _JITS.items() if runtime.startswith(name)), _JIT)
@@ -151,8 +137,6 @@ def _limits(trace: Trace) -> Iterator[str]:
             f"({format_share(trace.nameless, trace.faults)}) are in code that was made while the "
             f"program ran, and has no names: {tool} writes them."
         )
-    if trace.unnamed:
-        yield f"Names are missing: {'; '.join(trace.unnamed)}."
 
 
 def _end(status: int) -> str:
@@ -182,10 +166,7 @@ def print_trace(trace: Trace, console: Console, more: str) -> None:
         console.print(_cut(kinds_line(trace), console))
         advices = advise(trace)
         for number, advice in enumerate(advices, 1):
-            remedy, tried = advice.remedy, tried_by(trace, number, advice)
-            faults = f"-{saved_share(remedy, trace.faults)}"
-            time = f"-{saved_time(remedy)}" if remedy.ns else ""
-            memory = f"+{memory_of(remedy)}" if remedy.memory else ""
+            faults, time, memory, tried = facts_of(trace, number, advice)
             said = f"{number} {faults:>12}{time:>10}{memory:>10} {tried:7} {advice.what}"
             console.print(_cut(said, console))
             # A command is whole, to be pasted.

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 
 from firsttouch.tables import Fields, Json, dump_json, read, read_document
-from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
-from firsttouch.trace.totals import ATOMIC, KINDS
+from firsttouch.trace.spaces import ANONYMOUS
+from firsttouch.trace.totals import ATOMIC
 
 # The object of code that is in no file.
 JIT = "[JIT]"
@@ -101,7 +101,6 @@ class Members:
 
 SCHEMA = 1
 FILE_NAME = "trace.json"
-_MEMORY = (ANONYMOUS, PRIVATE_FILE, SHARED)
 
 
 @dataclass(frozen=True)
@@ -152,14 +151,12 @@ class Trace:
     `complete` is false). `seconds` is the time from start to end. `lost` faults were counted and
     not recorded. `unseen` were taken in the kernel and may not be recorded without privileges;
     None if that is not known. `resident` is the most memory in bytes that a process of the command
-    had; 0 if that is not known. `unnamed` says why files have faults without names, a clause each.
-    `detached` names programs that were not traced, with their children, since they have other
-    rights than the tracer. `fault_kinds` counts all `faults`; `fault_places`, `programs`,
-    `threads` and `processes` say whose they are. `allocator` is that of the processes with most
-    first touches of anonymous memory. `costs` are by the survey in the file `basis`; `unpriced`
-    is why one gives none. `nameless` faults are in code that a JIT compiler gave no names. `calls`
-    tells whether the system calls that give memory back were recorded. `system` is the system
-    time in seconds, None if it is not known, `processor` the CPU, "" if it is not known.
+    had; 0 if that is not known. `detached` names programs that were not traced, with their
+    children, since they have other rights than the tracer. `fault_kinds` counts all `faults`;
+    `fault_places`, `programs`, `threads` and `processes` say whose they are. `allocator` is that
+    of the processes with most first touches of anonymous memory. `costs` are by the survey in the
+    file `basis`. `nameless` faults are in code that a JIT compiler gave no names. `system` is the
+    system time in seconds, None if it is not known.
     """
 
     command: tuple[str, ...]
@@ -173,10 +170,8 @@ class Trace:
     anonymous: int
     lost: int
     unseen: int | None
-    undecoded: int
     sites: tuple[Site, ...]
     resident: int = 0
-    unnamed: tuple[str, ...] = ()
     detached: tuple[str, ...] = ()
     fault_kinds: Mapping[str, int] = field(default_factory=dict)
     programs: tuple[Members, ...] = ()
@@ -187,10 +182,7 @@ class Trace:
     allocator: str = ""
     costs: tuple[Cost, ...] = ()
     basis: str = ""
-    unpriced: str = ""
     system: float | None = None
-    processor: str = ""
-    calls: bool = False
     nameless: int = 0
 
     @property
@@ -222,16 +214,7 @@ class Trace:
 def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
     """Return the text of trace.json."""
     document: dict[str, Json] = {"schema": SCHEMA, **asdict(trace)}
-    document["doubles"] = trace.doubles
-    document["kinds"] = {kind: trace.of_kind(kind) for kind in KINDS}
-    document["memory"] = {kind: trace.of_memory(kind) for kind in _MEMORY}
-    document["upgradable"] = trace.upgradable
-    document["lower_bound"] = trace.lower_bound
-    document["sentences"] = list(sentences)
-    # Last, because there are many.
-    for key in ("programs", "threads", "processes", "fault_places", "sites"):
-        document[key] = document.pop(key)
-    return dump_json(document)
+    return dump_json(document | {"doubles": trace.doubles, "sentences": list(sentences)})
 
 
 def read_trace(file: Path) -> Trace:

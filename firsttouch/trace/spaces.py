@@ -14,6 +14,8 @@ _MAP_SHARED = 1
 _STACK = "[stack]"
 _STACK_ROOM = 64 << 20
 HEAP = "[heap]"
+# What mremap(2) moved, where no record says it.
+MOVED = "//anon (moved)"
 _VDSO = "[vdso]"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
 _ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
@@ -51,6 +53,8 @@ class Space:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._mapped: list[Mapped] = []
+        # Where memory that mremap(2) moved begins, as far as faults show it; by its end.
+        self._moved: dict[int, int] = {}
         # Of the last answer.
         self._last: Mapped | None = None
 
@@ -62,10 +66,15 @@ class Space:
         """Return the space of a child."""
         child = Space()
         child._starts, child._mapped = self._starts.copy(), self._mapped.copy()
+        child._moved = self._moved.copy()
         return child
 
     def at(self, address: int) -> Mapped | None:
-        """Return what is mapped at `address`; None also for what mremap(2) moved unseen."""
+        """Return what is mapped at `address`, if that is known.
+
+        What has a fault and no record was moved by mremap(2). The kernel looks for room from
+        high addresses down, so that memory ends where the next mapping begins.
+        """
         last = self._last
         if last and last.start <= address < last.end:
             return last
@@ -73,10 +82,13 @@ class Space:
         if index and address < self._mapped[index - 1].end:
             self._last = self._mapped[index - 1]
             return self._last
-        above = self._mapped[index] if index < len(self._mapped) else None
-        if above and above.path == _STACK and above.start - address < _STACK_ROOM:
-            return above
-        return None
+        if index == len(self._mapped):
+            return None
+        above = self._mapped[index]
+        if above.path == _STACK:
+            return above if above.start - address < _STACK_ROOM else None
+        start = self._moved[above.start] = min(address, self._moved.get(above.start, address))
+        return Mapped(above.time, above.pid, start, above.start, 0, 3, 0, MOVED)
 
     def name_at(self, start: int, end: int) -> str:
         """Return what is mapped between two addresses: the first, and how many more."""

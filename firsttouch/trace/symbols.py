@@ -9,9 +9,9 @@ import struct
 import subprocess
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
-from types import MappingProxyType
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, SymbolTableSection
@@ -69,25 +69,15 @@ class FunctionTable:
 
 
 class Object:
-    """An ELF file with the best symbols and lines that there are for it.
-
-    `trouble` says why it has no names or lines, as the end of a sentence that
-    begins with the file; "" if none is missing that should be there.
-    """
+    """An ELF file with the best symbols and lines that there are for it."""
 
     def __init__(self, path: Path, root: Path) -> None:
-        self.trouble = ""
         self._segments: list[tuple[int, int, int]] = []
         self._table = FunctionTable(())
         self._with_lines: Path | None = None
         # The reader raises whatever a damaged file makes of it: AttributeError, MemoryError.
-        try:
-            with path.open("rb") as file:
-                self._read(path, ELFFile(file), root)
-        except OSError:
-            raise
-        except Exception:
-            self.trouble = "cannot be read as an ELF file"
+        with suppress(Exception), path.open("rb") as file:
+            self._read(path, ELFFile(file), root)
 
     def _read(self, path: Path, elf: ELFFile, root: Path) -> None:
         self._segments = [
@@ -120,8 +110,6 @@ class Object:
         if self._with_lines and (tool := shutil.which(_LINES)):
             addresses = [hex(self._address(offset)) for offset in offsets]
             answers = _ask([tool, "-e", str(self._with_lines)], addresses)
-            if answers is None:
-                self.trouble = f"has debug information that {_LINES} cannot read"
         matches = map(_LINE.fullmatch, answers or [""] * len(offsets))
         return [(match[1], int(match[2])) if match else ("", 0) for match in matches]
 
@@ -151,22 +139,13 @@ class Symbols:
     """Names places; `root` is where the traced program's files are, also perf's maps in /tmp.
 
     With `copies` they are copies of its files, as of those on a guest's disk.
-    `numbers` are those by which processes know themselves, where they differ: of containers.
     """
 
-    def __init__(
-        self,
-        root: Path = Path("/"),
-        numbers: Mapping[int, int] = MappingProxyType({}),
-        *,
-        copies: bool = False,
-    ) -> None:
+    def __init__(self, root: Path = Path("/"), *, copies: bool = False) -> None:
         self._files = MappedFiles(root, copies=copies)
         self._root = root
-        self._maps = root / "tmp"
-        self._numbers = numbers
-        # By path and identity; a sentence's end for a file that is not used.
-        self._objects: dict[tuple[str, str], Object | str] = {}
+        # By path and identity; None for a file that is not used.
+        self._objects: dict[tuple[str, str], Object | None] = {}
         self._jit: dict[int, FunctionTable] = {}
         self._plain: dict[str, str] = {}
 
@@ -219,31 +198,20 @@ class Symbols:
             for place in wanted
         }
 
-    def troubles(self) -> tuple[str, ...]:
-        """Return why files have no names or lines: a clause each, the file first."""
-        clauses = {}
-        for (path, _), file in self._objects.items():
-            trouble = file if isinstance(file, str) else file.trouble
-            if trouble and path.startswith("/"):
-                clauses[f"{path} {trouble}"] = True
-        return tuple(clauses)
-
     def _object(self, place: Place) -> Object | None:
         key = place.path, place.identity
         if key not in self._objects:
-            try:
-                self._objects[key] = Object(self._files.path(place), self._root)
-            except UnusableError as error:
-                self._objects[key] = str(error)
-            except OSError as error:
-                self._objects[key] = f"cannot be read ({error.strerror})"
-        file = self._objects[key]
-        return file if isinstance(file, Object) else None
+            path = self._files.path(place)
+            self._objects[key] = Object(path, self._root) if path else None
+        return self._objects[key]
 
     def _jitted(self, pid: int) -> FunctionTable:
         if pid not in self._jit:
-            number = self._numbers.get(pid, pid)
-            self._jit[pid] = _perf_map(self._maps / f"perf-{number}.map")
+            file = self._root / f"tmp/perf-{pid}.map"
+            if not file.exists() and self._root != Path("/"):
+                # A container has other numbers of processes.
+                file = next(self._root.glob("tmp/perf-*.map"), file)
+            self._jit[pid] = _perf_map(file)
         return self._jit[pid]
 
 
@@ -279,74 +247,58 @@ def build_id(elf: ELFFile) -> str:
 _OF_GO = ".go.buildinfo"
 
 
-class UnusableError(Exception):
-    """Why a file is not used, as the end of a sentence that begins with the file."""
-
-
 class MappedFiles:
     """Files below `root`, where the program's are, or `copies` of them, with other inodes."""
 
     def __init__(self, root: Path, *, copies: bool = False) -> None:
         self._root = root
         self._copies = copies
-        self._troubles: dict[tuple[str, str], str] = {}
+        self._usable: dict[tuple[str, str], bool] = {}
         self._go: dict[tuple[str, str], bool] = {}
 
-    def path(self, place: Place) -> Path:
-        """Return the file of a place. Raises UnusableError."""
+    def path(self, place: Place) -> Path | None:
+        """Return the file of a place; None if it is gone, another now, or none to read."""
         path = self._root / place.path.lstrip("/")
         key = place.path, place.identity
-        if key not in self._troubles:
+        if key not in self._usable:
             ignored = self._copies and place.identity.startswith(INODE)
-            try:
-                self._troubles[key] = _trouble(path, "" if ignored else place.identity)
-            except OSError as error:
-                # A folder that may not be searched, or a name that is too long.
-                self._troubles[key] = f"cannot be read ({error.strerror})"
-        if self._troubles[key]:
-            raise UnusableError(self._troubles[key])
-        return path
+            # A folder may not be searched, a name may be too long, a file damaged.
+            self._usable[key] = False
+            with suppress(Exception):
+                self._usable[key] = _is_file(path, "" if ignored else place.identity)
+        return path if self._usable[key] else None
 
     def read(self, place: Place, size: int) -> bytes:
         """Return the first bytes at a place; none if they cannot be read."""
+        path = self.path(place)
+        if path is None:
+            return b""
         try:
-            with self.path(place).open("rb", buffering=0) as file:
+            with path.open("rb", buffering=0) as file:
                 file.seek(place.offset)
                 return file.read(size)
-        except (OSError, UnusableError):
+        except OSError:
             return b""
 
     def is_go(self, place: Place) -> bool:
         """Tell whether the file of a place is a program that Go's linker made."""
         key = place.path, place.identity
         if key not in self._go:
-            # The reader raises whatever a damaged file makes of it.
-            try:
-                with self.path(place).open("rb") as file:
+            self._go[key] = False
+            if path := self.path(place):
+                with suppress(Exception), path.open("rb") as file:
                     self._go[key] = ELFFile(file).get_section_by_name(_OF_GO) is not None
-            except Exception:
-                self._go[key] = False
         return self._go[key]
 
 
-def _trouble(path: Path, expected: str) -> str:
-    """Return why a file is not used; "" for one that is, or that is not there."""
-    if not path.exists():
-        return "is not there now"
+def _is_file(path: Path, expected: str) -> bool:
+    """Tell whether a path is the file that was mapped, by its inode or its build ID."""
     # To read a device or a FIFO may have effects, and no end.
     if not path.is_file():
-        return "is no regular file"
-    if expected.startswith(INODE):
-        same = expected == f"{INODE} {path.stat().st_ino}"
-        return "" if same else "is not the file that was traced, by its inode"
-    if expected and not _is_of(path, expected):
-        return "is not the file that was traced, by its build ID"
-    return ""
-
-
-def _is_of(path: Path, expected: str) -> bool:
-    try:
-        with path.open("rb") as file:
-            return build_id(ELFFile(file)) == expected
-    except Exception:
         return False
+    if expected.startswith(INODE):
+        return expected == f"{INODE} {path.stat().st_ino}"
+    if not expected:
+        return True
+    with path.open("rb") as file:
+        return build_id(ELFFile(file)) == expected

@@ -4,13 +4,75 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from firsttouch.trace.blocks import Limits, blocks_of
 from firsttouch.trace.kinds import NAMES
 from firsttouch.trace.spaces import Place, Space
+
+# A huge page on x86-64, and on arm64 with pages of 4 KiB: pages are counted by such blocks, as a
+# number whose bit n is the block's page n.
+BLOCK = 2 << 20
+
+
+class Limits(NamedTuple):
+    """The first page of a mapping, and the first behind it; `heap`: brk(2) may move that."""
+
+    first: int
+    end: int
+    heap: bool = False
+
+
+def blocks_of(
+    limits: Limits, size: int, touched: Collection[int] | None = None
+) -> Iterator[tuple[int, int]]:
+    """Yield the blocks of `size` pages between limits, and which of their pages are there.
+
+    If `touched` is given, only the blocks in it, however far apart the limits are.
+    """
+    span = range(limits.first // size, (limits.end - 1) // size + 1)
+    blocks: Iterable[int] = span
+    if touched is not None:
+        shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
+        blocks = [block for block in shorter if block in longer]
+    every = (1 << size) - 1
+    for block in blocks:
+        low = limits.first - block * size
+        high = limits.end - block * size
+        if low <= 0 and high >= size:
+            yield block, every
+        else:
+            yield block, (1 << min(high, size)) - (1 << max(low, 0))
+
+
+def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> int:
+    """Return how many pages of a set are from the first to before the end."""
+    inside = blocks_of(Limits(first, end), size, pages_of)
+    return sum((pages & pages_of[block]).bit_count() for block, pages in inside)
+
+
+def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: int) -> None:
+    """Move the pages of `count` from the first on in a set with blocks of `size` pages."""
+    moved = 0
+    for block, inside in list(blocks_of(Limits(first, first + count), size, pages_of)):
+        off = block * size - first
+        there = pages_of[block] & inside
+        moved |= there << off if off >= 0 else there >> -off
+        pages_of[block] &= ~inside
+    # All in one number: a list that grows is moved often.
+    block, number = divmod(to, size)
+    for target, there in enumerate(_words(moved << number, size), block):
+        if there:
+            pages_of[target] = pages_of.get(target, 0) | there
+
+
+def _words(pages: int, size: int) -> Iterator[int]:
+    """Yield the bits of a number, `size` at a time; that is a multiple of 8."""
+    wide = size // 8
+    data = pages.to_bytes(-(-pages.bit_length() // size) * wide, "little")
+    for at in range(0, len(data), wide):
+        yield int.from_bytes(data[at : at + wide], "little")
 
 
 class Giver(NamedTuple):
@@ -50,8 +112,6 @@ class Givers:
 
 # What a double is.
 ATOMIC, EXCLUSIVE, LOAD_STORE, APART = "atomic", "load-exclusive", "load-store", "apart"
-# A huge page on x86-64, and on arm64 with pages of 4 KiB: the unit of what is counted by pages.
-BLOCK = 2 << 20
 KINDS = (ATOMIC, EXCLUSIVE, LOAD_STORE, APART)
 
 
@@ -162,7 +222,6 @@ class Totals:
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     detached: list[str] = field(default_factory=list)
     anonymous: int = 0
-    undecoded: int = 0
 
     @property
     def count(self) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import struct
 from bisect import bisect_right
+from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from elftools.dwarf.callframe import FDE, CallFrameInfo, RegisterRule
@@ -165,20 +166,18 @@ class Unwinder:
     def _rule(self, process: Process, pid: int, pc: int) -> Rule | None:
         place = process.place(pid, pc)
         if place not in self._rules:
-            frames = self._frames(place)
-            try:
-                self._rules[place] = frames.rule(place.offset) if frames else None
-            except Exception:
-                self._rules[place] = None
+            self._rules[place] = None
+            if frames := self._frames(place):
+                with suppress(Exception):
+                    self._rules[place] = frames.rule(place.offset)
         return self._rules[place]
 
     def _frames(self, place: Place) -> Frames | None:
         key = place.path, place.identity
         if key not in self._files:
-            # The reader raises whatever a damaged file makes of it.
-            try:
-                with self._mapped_files.path(place).open("rb") as file:
+            self._files[key] = None
+            if path := self._mapped_files.path(place):
+                # The reader raises whatever a damaged file makes of it.
+                with suppress(Exception), path.open("rb") as file:
                     self._files[key] = Frames(file, self._machine)
-            except Exception:
-                self._files[key] = None
         return self._files[key]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.trace.advice import BOTH, advise, notes, remedy_to_try, saved_share, with_remedy
+from firsttouch.trace.advice import BOTH, Advice, advise, facts_of, remedy_to_try, with_remedy
 from firsttouch.trace.allocators import Allocator, allocator_with
 from firsttouch.trace.remedies import (
     HEAP,
@@ -73,7 +73,8 @@ def test_what_this_host_cannot_apply_is_not_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_range_is_said_where_chance_decides() -> None:
-    assert saved_share(Remedy(HEAP, 310, 0, most=580), 1000) == "30 to 60 %"
+    advice = Advice(Remedy(HEAP, 310, 0, most=580), "", "", {})
+    assert facts_of(trace(faults=1000), 1, advice)[0] == "-30 to 60 %"
 
 
 @pytest.mark.parametrize(
@@ -98,13 +99,6 @@ def test_only_what_a_variable_applies_can_be_tried() -> None:
             remedy_to_try(traced, 1)
     with pytest.raises(UserError, match=r"applies only 1 of this program's remedies: --try 1\."):
         remedy_to_try(replace(keep, allocator="glibc"), 2)
-
-
-def test_memory_that_no_setting_keeps_is_named() -> None:
-    by_glibc = replace(trace(faults=1000), allocator="glibc", fault_kinds={"again": 300})
-    (sentence,) = notes(replace(by_glibc, remedies=(Remedy(KEEP, 10, 0),)))
-    assert sentence.startswith("290 faults (29.0 %) were on memory that the program maps itself")
-    assert not list(notes(replace(by_glibc, allocator="jemalloc")))
 
 
 def test_a_remedy_keeps_the_settings_that_are_there() -> None:

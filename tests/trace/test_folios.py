@@ -3,10 +3,9 @@
 
 import pytest
 
-from firsttouch.trace.blocks import Limits
 from firsttouch.trace.events import Mapped
-from firsttouch.trace.remedies import HEAP, MTHP_64, THP, Folios, Replay, new_outcomes
-from firsttouch.trace.totals import Outcome
+from firsttouch.trace.remedies import HEAP, MTHP_64, THP, Folios, Malloc, Replay, new_outcomes
+from firsttouch.trace.totals import Limits, Outcome
 
 PAGE, BLOCK = 4096, 512
 START = 64 * BLOCK
@@ -111,12 +110,12 @@ def test_malloc_has_huge_pages_behind_the_first_of_its_heap(
     replay.map(START * PAGE, heap.end * PAGE, heap=True)
     touched(replay, heap)
     for count in pages[1:]:
-        block = Limits(START * 8, START * 8 + count)
+        block = Limits(START * 8 + 1, START * 8 + 1 + count)
         replay.map(block.first * PAGE, block.end * PAGE, heap=False)
-        replay._large.mark(block, marked=True)
+        replay.begin(block.first * PAGE, mapped(block), allocator=True)
         touched(replay, block)
         replay.give_back(block.first * PAGE, block.end * PAGE, "munmap")
-    replay.close({})
+    replay.close()
     heaped = outcomes[HEAP]
     assert heaped.saved == saved
     assert heaped.saved + heaped.chance == pytest.approx(most, abs=1)
@@ -128,7 +127,7 @@ def test_a_process_that_forbids_huge_pages_has_had_none() -> None:
     touched(replay, LIMITS)
     replay.forbid_huge()
     touched(replay.fork(), LIMITS)
-    replay.close({})
+    replay.close()
     assert [outcomes[name] for name in (MTHP_64, THP)] == [
         Outcome(most=outcomes[name].most) for name in (MTHP_64, THP)
     ]
@@ -145,5 +144,50 @@ def test_sizes_of_two_pages_are_none(page_size: int, names: set[str]) -> None:
     heap = mapped(Limits(0, 99 * pages, heap=True), page_size)
     for page in range(8 * pages, 11 * pages):
         replay.touch(page, heap, write=True)
-    replay.close({})
+    replay.close()
     assert {name for name, outcome in outcomes.items() if outcome.saved} == names
+
+
+@pytest.mark.parametrize(
+    ("freed", "taken", "saved"),
+    [
+        ([(100, 100)], [100], 100),
+        # Fewer pages were touched than the block has, or are touched in the next.
+        ([(100, 60)], [100], 60),
+        ([(100, 100)], [40], 40),
+        # What is left over is free, and so is the rest of all others.
+        ([(100, 100)], [40, 60], 100),
+        ([(50, 50), (50, 50)], [101], 100),
+        ([(100, 0)], [100], 0),
+    ],
+)
+def test_a_block_takes_the_pages_of_those_that_were_freed(
+    freed: list[tuple[int, int]], taken: list[int], saved: int
+) -> None:
+    touched: dict[int, int] = {}
+    malloc, outcome = Malloc(lambda first, end: min(touched.get(first, 0), end - first)), Outcome()
+    for number, (size, pages) in enumerate(freed):
+        touched[1000 * number] = pages
+        malloc.take(1000 * number, 1000 * number + size, outcome, large=True)
+    for number, (size, _) in enumerate(freed):
+        malloc.give_back(1000 * number, 1000 * number + size, outcome)
+    assert outcome.most == sum(pages for _, pages in freed)
+    for number, size in enumerate(taken, len(freed)):
+        touched[1000 * number] = size
+        malloc.take(1000 * number, 1000 * number + size, outcome, large=True)
+    malloc.close(outcome)
+    assert (outcome.saved, outcome.spare) == (saved, 0)
+
+
+def test_a_block_that_moves_keeps_its_pages_and_takes_others() -> None:
+    malloc, outcome = Malloc(lambda first, end: end - first), Outcome()
+    malloc.take(0, 100, outcome, large=True)
+    malloc.give_back(0, 100, outcome)
+    malloc.take(1000, 1040, outcome, large=True)
+    malloc.move(1000, 5000, 5200, outcome)
+    assert malloc.at(1000) is None
+    # Of one that shrinks the end is free.
+    malloc.give_back(5100, 5200, outcome)
+    part = malloc.at(5099)
+    assert part and (part.first, part.end, part.there) == (5000, 5100, 100)
+    assert malloc.at(5100) is None

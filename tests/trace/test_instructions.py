@@ -16,31 +16,22 @@ _ACCESSES = tomllib.loads((REPOSITORY / "tests/data/accesses.toml").read_text())
 
 @pytest.mark.parametrize(("code", "access"), _ACCESSES["x86-64"].items())
 def test_x86_64(code: str, access: str) -> None:
-    assert decode("x86_64", bytes.fromhex(code), 0x1000).access is Access[access]
+    assert decode("x86_64", bytes.fromhex(code)).access is Access[access]
 
 
 @pytest.mark.parametrize(("word", "access"), _ACCESSES["arm64"].items())
 def test_arm64(word: str, access: str) -> None:
     code = struct.pack("<I", int(word, 16))
-    assert decode("aarch64", code, 0x1000).access is Access[access]
+    assert decode("aarch64", code).access is Access[access]
 
 
 def test_the_same_bytes_are_another_instruction_in_32_bits() -> None:
     push_all, increment = bytes.fromhex("60"), bytes.fromhex("408807")  # pusha; inc, mov [edi], al
-    assert decode("i386", push_all, 0x1000).access is Access.WRITE
-    assert decode("x86_64", push_all, 0x1000).access is Access.UNKNOWN
+    assert decode("i386", push_all).access is Access.WRITE
+    assert decode("x86_64", push_all).access is Access.UNKNOWN
     assert distance("i386", increment, 0x1000, 0x1001) == 1
     assert distance("x86_64", increment, 0x1000, 0x1001) is None
-    assert decode("arm", bytes(4), 0x1000).access is Access.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("machine", "code", "words"),
-    [("x86_64", "e8fb0f0000", "call {1:#x}"), ("aarch64", "00800058", "ldr x0, {0}{1:#x}")],
-)
-def test_words_with_an_address_are_those_of_each_place(machine: str, code: str, words: str) -> None:
-    for pc in (0x1000, 0x70001000):
-        assert decode(machine, bytes.fromhex(code), pc).text == words.format("#", pc + 0x1000)
+    assert decode("arm", bytes(4)).access is Access.UNKNOWN
 
 
 def test_the_steps_between_a_load_and_its_store() -> None:

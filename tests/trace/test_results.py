@@ -52,7 +52,7 @@ def site(doubles: int, kind: str = "apart", memory: str = "anonymous") -> Site:
 
 def trace(*sites: Site, faults: int = 1000, lost: int = 0) -> Trace:
     return Trace(
-        ("server", "--start"), "x86_64", "6.12", 4096, True, 0, 2.0, faults, faults, lost, 7, 0,
+        ("server", "--start"), "x86_64", "6.12", 4096, True, 0, 2.0, faults, faults, lost, 7,
         sites,
     )  # fmt: skip
 
@@ -78,8 +78,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         basis="prices.jsonl",
         remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(THP, 9, 0)),
         system=0.5,
-        processor="a CPU",
-        calls=True,
         fault_places=(_AGAIN, replace(_AGAIN, givers=())),
     )
     file = tmp_path / FILE_NAME
@@ -260,30 +258,15 @@ def test_a_flame_graph_has_a_box_for_each_call_of_some_width_and_its_kinds() -> 
 def on_host(survey: Path, kinds: Mapping[str, int] | None = None) -> Trace:
     """Return a trace on the host of a survey."""
     host = read_survey(survey).host
-    return replace(
-        trace(site(40)), kernel=host.kernel, processor=host.processor, fault_kinds=kinds or {}
-    )
+    return replace(trace(site(40)), kernel=host.kernel, fault_kinds=kinds or {})
 
 
-@pytest.mark.parametrize(
-    ("machine", "kernel", "processor", "reason"),
-    [
-        ("aarch64", "", "", "prices nothing: it is of x86-64. "),
-        ("x86_64", "6.1", "", "not 6.1. "),
-        ("x86_64", "", "Another", "not Another. `firsttouch survey` on the host"),
-    ],
-)
-def test_a_survey_of_another_host_prices_nothing(
-    tmp_path: Path, machine: str, kernel: str, processor: str, reason: str
-) -> None:
+@pytest.mark.parametrize(("machine", "kernel"), [("aarch64", ""), ("x86_64", "6.1")])
+def test_a_survey_of_another_host_prices_nothing(tmp_path: Path, machine: str, kernel: str) -> None:
     shutil.copy(_SURVEYED, tmp_path / "results.jsonl")
     here = on_host(_SURVEYED, {"again": 9})
-    other = replace(
-        here, machine=machine, kernel=kernel or here.kernel, processor=processor or here.processor
-    )
-    traced = price(other, tmp_path)
-    assert traced.costs == ()
-    assert any(reason in sentence for sentence in conclude(traced))
+    other = replace(here, machine=machine, kernel=kernel or here.kernel)
+    assert price(other, tmp_path).costs == ()
     assert price(here, tmp_path).costs
 
 

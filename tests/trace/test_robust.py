@@ -205,7 +205,7 @@ def test_a_long_command_is_kept_whole(firsttouch: Firsttouch) -> None:
 def test_a_command_that_is_too_long_is_said(tmp_path: Path) -> None:
     """Its words have room beside those of firsttouch, and none beside the recorder's."""
     command = ("true", "x" * (1 << 20))
-    with pytest.raises(UserError, match="are too long: shorten them, or run `ulimit -s 65536`"):
+    with pytest.raises(UserError, match=r"\(Argument list too long\): shorten the command"):
         record(Target(command), tmp_path / "trace.data", Reporter())
 
 
@@ -217,7 +217,7 @@ def test_a_recorder_that_may_not_be_executed_is_named_with_what_to_do(
     monkeypatch.setattr(
         "firsttouch.trace.recording.build_recorder", lambda _: tmp_path / "ftrecord"
     )
-    with pytest.raises(UserError, match=r"\(Permission denied\): set XDG_CACHE_HOME to a folder"):
+    with pytest.raises(UserError, match=r"\(Permission denied\): .* set XDG_CACHE_HOME"):
         record(Target(("true",)), tmp_path / "trace.data", Reporter())
 
 
