@@ -32,6 +32,7 @@ struct call_node *call_tree_child(struct call_node *parent, unsigned int functio
 	/* To the front: what was called last is often called next. */
 	node->sibling = parent->child;
 	parent->child = node;
+	node->own[OWN_ENTRIES]++;
 	return node;
 }
 

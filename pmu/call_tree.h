@@ -15,7 +15,7 @@ enum entered {
 	NR_ENTERED
 };
 
-enum own { OWN_INSTRUCTIONS, OWN_L1D_MISSES, OWN_L2_MISSES, NR_OWN };
+enum own { OWN_INSTRUCTIONS, OWN_L1D_MISSES, OWN_L2_MISSES, OWN_ENTRIES, NR_OWN };
 
 struct call_node {
 	struct call_node *parent, *child, *sibling;
@@ -40,7 +40,7 @@ struct call_row {
 };
 
 void call_tree_init(struct call_tree *tree);
-/* The node of @function below @parent, which may be new. */
+/* The node of @function below @parent, which may be new; counts that it was entered. */
 struct call_node *call_tree_child(struct call_node *parent, unsigned int function,
 				  enum entered entered);
 /* A region begins: count from 0. */

@@ -23,6 +23,7 @@ static const char * const own_names[NR_OWN] = {
 	[OWN_INSTRUCTIONS] = "instructions",
 	[OWN_L1D_MISSES] = "l1d_misses",
 	[OWN_L2_MISSES] = "l2_misses",
+	[OWN_ENTRIES] = "entries",
 };
 
 static const char * const entered_names[NR_ENTERED] = {

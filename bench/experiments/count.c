@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,7 @@ static int report_output(struct run *run)
 static enum status measure(struct run *run)
 {
 	char *argv[MAX_WORDS + 1] = { NULL };
+	struct rusage usage;
 	char path[4352];
 	enum status status;
 	int ended, error;
@@ -81,6 +83,8 @@ static enum status measure(struct run *run)
 		return wrong(run, OUTPUT ": %s", strerror(-error));
 	result_add(run, "exit_status",
 		   WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended));
+	getrusage(RUSAGE_CHILDREN, &usage);
+	result_add(run, "peak_resident_bytes", usage.ru_maxrss * INT64_C(1024));
 	return STATUS_OK;
 }
 
@@ -99,6 +103,7 @@ static const struct metric metrics[] = {
 	{ "exit_status", "status", "of the command; 128 and the signal that ended it" },
 	{ "output_bytes", "bytes", "printed on standard output and standard error" },
 	{ "output_digest", "digest", "of these bytes" },
+	{ "peak_resident_bytes", "bytes", "of the process that had most memory at once" },
 	{ }
 };
 

@@ -124,6 +124,16 @@ def profiles_of(case: Case) -> dict[str, Profile]:
     return {arm: profile for arm, profile in profiles.items() if profile is not None}
 
 
+def system_calls(profile: Profile) -> dict[str, int]:
+    """Return how often each system call of arm64 was made, by its name."""
+    made: dict[str, int] = {}
+    for stack, counts in profile.stacks.items():
+        _, prefix, name = stack[-1].function.partition("__arm64_sys_")
+        if prefix and counts.get("entries"):
+            made[name] = made.get(name, 0) + counts["entries"]
+    return made
+
+
 def basis_of(case: Case, profiles: Mapping[str, Profile]) -> Basis:
     """Return the basis on which the arms of `case` are compared.
 

@@ -7,11 +7,12 @@ import argparse
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.figures import change_percent
+from firsttouch.analysis.profile import INSTRUCTIONS, USER, Profile, profiles_of, system_calls
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.experiments import Packages, UserProgram
@@ -31,21 +32,28 @@ _SUITE = "trixie"
 _DEBIAN = "debian"
 # How a program ended: said before any count, because counts of other work say nothing.
 _STATE = ("exit_status", "output_bytes", "output_digest")
+# Counts of memory, and how much they may differ between kernels that do the same work.
+_MEMORY = {"peak_resident_bytes": 0.02, "thp_fault_alloc": 0.0}
+# Lines of a table of functions or system calls.
+_FIRST = 12
 _LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A program's counts on the kernel of a release and an arm."""
+    """A program's counts on the kernel of a release and an arm, in a root of the user's or ""."""
 
     release: str
     arm: str
+    root: str
     counts: Mapping[str, float]
+    functions: Mapping[str, int] = field(default_factory=dict)
+    system_calls: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """The head of its column."""
-        return f"{self.release} {self.arm}"
+        return f"{self.release} {self.arm} {self.root}".strip()
 
     @property
     def state(self) -> tuple[int, ...]:
@@ -85,6 +93,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="LIMIT",
         help="exit with status 1 if a count grows by more, such as 'instructions>+0.5%%'",
     )
+    add(
+        "--functions",
+        action="store_true",
+        help="count the kernel's instructions by function, and system calls by name, too",
+    )
     add("--json", action="store_true", help="print the counts as JSON")
     add(
         "--out",
@@ -105,7 +118,14 @@ def add_program(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help=f"Debian packages of {_SUITE} for its root, with commas (default: the command's name)",
     )
-    add("--root", type=Path, metavar="PATH", help="a folder or tar of yours instead of packages")
+    add(
+        "--root",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="a folder or tar of yours instead of packages; `count` compares several",
+    )
     add(
         "--copy",
         action="append",
@@ -118,8 +138,8 @@ def add_program(parser: argparse.ArgumentParser) -> None:
     add("--memory", default="4G", metavar="BYTES", help="memory of the guest (default 4G)")
 
 
-def program_of(options: argparse.Namespace) -> UserProgram:
-    """Return the program that the options describe; UserError if they contradict each other."""
+def programs_of(options: argparse.Namespace) -> list[UserProgram]:
+    """Return the program that the options describe, in each root; UserError if they contradict."""
     words = tuple(options.command)
     if not words:
         raise UserError("no command: write it behind --, such as: firsttouch count -- perl -e 1")
@@ -129,11 +149,13 @@ def program_of(options: argparse.Namespace) -> UserProgram:
     # An absolute path is one of the root, where that has more than the libraries.
     mine = "/" in words[0] and not (own.is_absolute() and (options.packages or options.root))
     copies = [*options.copy, *[own] * (mine and own.is_file())]
-    for file in [*copies, *[options.root] * bool(options.root)]:
+    for file in [*copies, *options.root]:
         if not file.exists():
             raise UserError(f"{file} does not exist: give a file that does.")
     if own in copies:
         words = (f"./{own.name}", *words[1:])
+    elif mine and options.root:
+        words = (f"/{own}", *words[1:])
     names = options.packages.split(",") if options.packages else []
     if not names and not options.root:
         names = ["libc6"] if "/" in words[0] else [own.name]
@@ -142,26 +164,33 @@ def program_of(options: argparse.Namespace) -> UserProgram:
     if not 1 <= options.cpus <= 8:
         raise UserError(f"--cpus {options.cpus}: give 1 to 8.")
     packages = Packages(_SUITE, tuple(names)) if names else None
-    return UserProgram(words, packages, options.root, tuple(copies), options.cpus, memory)
+    return [
+        UserProgram(words, packages, root, tuple(copies), options.cpus, memory)
+        for root in options.root or [None]
+    ]
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     limits = [_limit(text) for text in options.fail_if]
     before = _read(options.against) if options.against else []
     request = Request(
-        experiments=(COUNT,),
-        arms=tuple(options.arm) or (_DEBIAN,),
-        program=program_of(options),
-        out=options.out,
+        experiments=(COUNT,), arms=tuple(options.arm) or (_DEBIAN,), profile=options.functions
     )
-    if limits and len(before) + len(request.arms) * max(1, len(options.release)) < 2:
-        raise UserError("--fail-if compares: give --against FILE, or two arms or releases.")
+    where = [
+        (release, program)
+        for release in options.release or [DEFAULT_RELEASE]
+        for program in programs_of(options)
+    ]
+    if limits and len(before) + len(request.arms) * len(where) < 2:
+        raise UserError("--fail-if compares: give --against FILE, or two arms, releases or roots.")
     contract = parse_contract(ftbench_list(reporter))
     counted, status = list(before), 0
     reasons: dict[str, str] = {}
-    for release in options.release or [DEFAULT_RELEASE]:
-        folder = options.out / release if len(options.release) > 1 else options.out
-        outcome = run_lab(replace(request, release=release, out=folder), contract, reporter)
+    for release, program in where:
+        root = program.root.name if program.root and len(options.root) > 1 else ""
+        folder = options.out.joinpath(*[release] * (len(options.release) > 1), root)
+        asked = replace(request, release=release, program=program, out=folder)
+        outcome = run_lab(asked, contract, reporter)
         status |= print_failures(outcome, folder / "log", None)
         dataset = make_dataset(outcome.results, outcome.catalog)
         values: dict[str, dict[str, float]] = {}
@@ -169,14 +198,25 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             for arm, value in row.arms.items():
                 values.setdefault(arm, {})[row.metric] = value
         reasons |= {gap.metric: reason for gap in dataset.gaps for reason in gap.reasons.values()}
+        profiles = profiles_of(dataset.cases[0]) if dataset.cases else {}
         # In the order of the options: the last is compared with the first.
-        arms = [arm for arm in request.arms if arm in values]
-        counted += [Counted(release, arm, values[arm]) for arm in arms]
+        counted += [
+            Counted(release, arm, root, values[arm], *_by_function(profiles.get(arm)))
+            for arm in request.arms
+            if arm in values
+        ]
     if status or not counted:
         return 1
     if options.json:
         columns = [
-            {"release": each.release, "arm": each.arm, "counts": dict(each.counts)}
+            {
+                "release": each.release,
+                "arm": each.arm,
+                **({"root": each.root} if each.root else {}),
+                "counts": dict(each.counts),
+                **({"functions": dict(each.functions)} if each.functions else {}),
+                **({"system_calls": dict(each.system_calls)} if each.functions else {}),
+            }
             for each in counted[len(before) :]
         ]
         print(dump_json({"schema": SCHEMA, "command": options.command, "kernels": columns}), end="")
@@ -184,6 +224,10 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         console = output_console()
         console.print(plain(ended(counted)), soft_wrap=True)
         print_table(table(counted, reasons), console)
+        if options.functions:
+            for title in ("functions", "system calls"):
+                console.print()
+                print_table(names_table(title, counted), console)
         reporter.say(f"Its output is at the end of the kernel's log, in {options.out}/log.")
     exceeded = [said for limit in limits if (said := _exceeds(counted, *limit))]
     for said in exceeded:
@@ -204,7 +248,16 @@ def ended(counted: Sequence[Counted]) -> str:
             for each in others
         )
         return f"It ended differently: {first.label} with {said}; {ends}. Counts are of other work."
-    return f"It ended{' alike on all kernels' * (len(counted) > 1)}: {said}."
+    ended = f"It ended{' alike on all kernels' * (len(counted) > 1)}: {said}."
+    for name, tolerated in _MEMORY.items():
+        values = [each.counts.get(name, 0.0) for each in counted]
+        if max(values) - min(values) > tolerated * max(values):
+            on = ", ".join(
+                f"{format_value(value)} on {each.label}"
+                for each, value in zip(counted, values, strict=True)
+            )
+            ended += f" But its memory differs: {name.replace('_', ' ')} {on}."
+    return ended
 
 
 def table(counted: Sequence[Counted], reasons: Mapping[str, str]) -> Table:
@@ -228,6 +281,46 @@ def table(counted: Sequence[Counted], reasons: Mapping[str, str]) -> Table:
         f"not counted: {format_list(names, 9)}, because {why}" for why, names in missing.items()
     ]
     return Table("", heads, rows, "; ".join(said))
+
+
+def names_table(title: str, counted: Sequence[Counted]) -> Table:
+    """Return the instructions of the kernel's `functions`, or how often `system calls` were made.
+
+    The largest change comes first, or the largest value of a single kernel.
+    """
+    of = [each.functions if title == "functions" else each.system_calls for each in counted]
+    several = len(of) > 1
+    names = sorted(
+        {name for values in of for name in values},
+        key=lambda name: (
+            -abs(of[-1].get(name, 0) - of[0].get(name, 0)),
+            -max(values.get(name, 0) for values in of),
+            name,
+        ),
+    )
+    rows = [
+        [
+            name,
+            *(f"{values.get(name, 0):,}" for values in of),
+            *[f"{of[-1].get(name, 0) - of[0].get(name, 0):+,}"] * several,
+        ]
+        for name in names[:_FIRST]
+    ]
+    note = f"{len(names) - _FIRST:,} more: --json has all" if len(names) > _FIRST else ""
+    unit = "kernel functions, instructions" if title == "functions" else title
+    return Table("", [unit, *(each.label for each in counted), *["change"] * several], rows, note)
+
+
+def _by_function(profile: Profile | None) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return the instructions of the kernel's functions, and the system calls by name."""
+    if profile is None:
+        return {}, {}
+    functions = {
+        name: counts[INSTRUCTIONS]
+        for name, counts in profile.functions.items()
+        if name != USER and counts.get(INSTRUCTIONS)
+    }
+    return functions, system_calls(profile)
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -264,6 +357,7 @@ def _read(file: Path) -> list[Counted]:
         Counted(
             kernel.take("release", str),
             kernel.take("arm", str),
+            kernel.take("root", str, ""),
             kernel.table("counts").values_of(float),
         )
         for kernel in document.tables("kernels")

@@ -28,7 +28,7 @@ from firsttouch.catalog.arms import (
 )
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.bisect import METRIC, run_bisect
-from firsttouch.cli.count import add_program, program_of
+from firsttouch.cli.count import add_program, programs_of
 from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import add_selection, check_time, request_of
 from firsttouch.cli.running import measure, print_failures, print_plan, print_problems
@@ -185,7 +185,10 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     request = request_of(options, quick=options.quick, tried=arms)
     request = replace(request, baseline=options.baseline)
     if getattr(options, "command", ()):
-        request = replace(request, experiments=(COUNT,), program=program_of(options))
+        program, *others = programs_of(options)
+        if others:
+            raise UserError("--root is given twice: `try` compares kernels, `count` roots, too.")
+        request = replace(request, experiments=(COUNT,), program=program)
     if options.matrix:
         release = release_of(request, reporter).name
         request = replace(request, around=matrix_settings(release, quick=options.quick))

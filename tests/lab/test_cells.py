@@ -15,7 +15,7 @@ from firsttouch.catalog.experiments import (
     experiment_names,
     load_experiment,
 )
-from firsttouch.cli.count import program_of
+from firsttouch.cli.count import programs_of
 from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of
 from firsttouch.cli.survey import selected
@@ -99,7 +99,7 @@ def test_the_command_of_a_counted_program_counts_it(tmp_path: Path) -> None:
     ):
         words = shlex.split(program.command("7.3", "stock"))
         options = full_parser().parse_args(words[1:])
-        assert program_of(options) == program
+        assert programs_of(options) == [program]
         assert (options.release, options.arm) == (["7.3"], ["stock"])
 
 

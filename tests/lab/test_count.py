@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
+from firsttouch.files import REPOSITORY
 from tests.conftest import TRIED, Firsttouch
 from tests.support.warm import Finished
 
@@ -42,6 +43,15 @@ def _compiled(folder: Path, pages: int) -> Path:
     gcc = [f"{cross_compile()}gcc", "-std=gnu2x", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*gcc, "-o", folder / "mybench", source], check=True)
     return folder / "mybench"
+
+
+def _example(folder: Path, name: str) -> Path:
+    """A program of docs/explanation/counts.md."""
+    gcc = [f"{cross_compile()}gcc", "-std=gnu2x", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(
+        [*gcc, "-o", folder / name, REPOSITORY / f"tests/data/programs/{name}.c"], check=True
+    )
+    return folder / name
 
 
 def _counts(done: Finished) -> list[dict[str, float]]:
@@ -91,21 +101,24 @@ def test_a_root_against_another_with_a_limit(
     firsttouch: Firsttouch, mybench: Path, tmp_path: Path
 ) -> None:
     """The head's program touches 100 pages more: `--fail-if` ends with status 1."""
-    answers = []
     for name, pages in (("base", _PAGES), ("head", _PAGES + 100)):
         program = _compiled(tmp_path, pages)
         with tarfile.open(tmp_path / f"{name}.tar", "w") as tar:
-            tar.add(program, "usr/bin/mybench")
-        words = ("count", "--root", f"{name}.tar")
-        answers.append(firsttouch(*words, "--json", "--", "mybench"))
-    (base,), (head,) = map(_counts, answers)
+            tar.add(program, "mybench")
+        program.unlink()
+    both = firsttouch(
+        "count", "--root", "base.tar", "--root", "head.tar", "--json", "--", "./mybench"
+    )
+    base, head = _counts(both)
     assert head["page_faults"] - base["page_faults"] == 100
-    (tmp_path / "base.json").write_text(answers[0].stdout)
+    (tmp_path / "base.json").write_text(
+        firsttouch("count", "--root", "base.tar", "--json", "--", "./mybench").stdout
+    )
     against = ("count", "--root", "head.tar", "--against", "base.json")
-    done = firsttouch(*against, "--fail-if", "page_faults>+0.5%", "--", "mybench")
+    done = firsttouch(*against, "--fail-if", "page_faults>+0.5%", "--", "./mybench")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("firsttouch: page_faults +")
-    assert firsttouch(*against, "--fail-if", "page_faults>500%", "--", "mybench").returncode == 0
+    assert firsttouch(*against, "--fail-if", "page_faults>500%", "--", "./mybench").returncode == 0
 
 
 def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: Path) -> None:
@@ -116,4 +129,38 @@ def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: P
     assert done.stdout.splitlines()[0] == (
         "It ended differently: 6.12 debian with exit status 0, 2 bytes of output; 6.12 debian "
         "with exit status 1, 2 bytes that differ. Counts are of other work."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "calls"),
+    [("mincore", "mincore_pte_range", {"mincore": 200}), ("mprotect", "change_protection", {})],
+)
+def test_functions_say_where_a_release_differs(
+    firsttouch: Firsttouch, tmp_path: Path, name: str, function: str, calls: dict[str, int]
+) -> None:
+    """What counts show of a case that was reported, and that they call nothing slower."""
+    _example(tmp_path, name)
+    words = ("--functions", "--release", "6.12", "--release", "7.3", "--", f"./{name}")
+    done = firsttouch("count", *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("It ended alike on all kernels: exit status 0")
+    assert any(line.startswith(function) and " +" in line for line in done.stdout.splitlines()), (
+        done.stdout
+    )
+    assert not {"slower", "faster", "time"} & set(done.stdout.split())
+    old, new = json.loads(firsttouch("count", "--json", *words).stdout)["kernels"]
+    assert new["functions"][function] > 1.3 * old["functions"][function]
+    assert calls.items() <= new["system_calls"].items()
+    assert old["system_calls"] == new["system_calls"]
+
+
+def test_another_state_of_memory_is_said_before_any_count(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    _example(tmp_path, "pageout")
+    done = firsttouch("count", "--arm", "stock", "--arm", "thp-madvise", "--", "./pageout")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].endswith(
+        "But its memory differs: thp fault alloc 8 on 6.12 stock, 0 on 6.12 thp-madvise."
     )
