@@ -79,7 +79,7 @@ class RootArchive:
             words = ["--no-same-owner", "--exclude=dev/*", "--exclude=./dev/*"]
             output(["tar", "-x", *words, "-f", given.resolve(), "-C", scratch])
             given = scratch
-        members = _members_of(given) if given else {}
+        members = members_of(given) if given else {}
         for name in ("bin", "lib", "sbin"):
             members.setdefault(name, (stat.S_IFLNK | 0o777, f"usr/{name}".encode()))
         for name, text in ACCOUNTS.items():
@@ -91,7 +91,7 @@ class RootArchive:
         return members
 
 
-def _members_of(folder: Path) -> dict[str, Member]:
+def members_of(folder: Path) -> dict[str, Member]:
     """Return all of a folder; modes do not depend on the user's umask."""
     members: dict[str, Member] = {}
     for top, folders, files in os.walk(folder):

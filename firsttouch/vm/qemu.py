@@ -144,12 +144,19 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
         "-initrd", files[_INITRD],
         "-append", guest.command_line(),
         "-serial", f"file:{files[LOG]}",
-        "-device", _PORTS[guest.port],
-        "-chardev", f"file,id=results,path={option_value(files[RESULTS])}",
-        "-device", "virtserialport,chardev=results,name=results",
+        *results_port(guest, files[RESULTS]),
         *tree,
         *disk,
         *plugin,
+    ]  # fmt: skip
+
+
+def results_port(guest: Guest, file: str) -> list[str]:
+    """Return QEMU's arguments of the channel on which a guest writes results to `file`."""
+    return [
+        "-device", _PORTS[guest.port],
+        "-chardev", f"file,id=results,path={option_value(file)}",
+        "-device", "virtserialport,chardev=results,name=results",
     ]  # fmt: skip
 
 

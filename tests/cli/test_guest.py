@@ -62,6 +62,25 @@ def test_control_a_x_ends_the_guest(terminal: tuple[int, subprocess.Popen[bytes]
     assert guest.wait(_PATIENCE) == 0
 
 
+def test_a_command_gives_its_status_and_the_files_that_it_made(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    (tmp_path / "shared/below").mkdir(parents=True)
+    (tmp_path / "shared/given").write_text("given\n")
+    script = "cat /share/given; nproc; echo made > /share/below/made; exit 3"
+    words = ("guest", "--arm", "stock", "--cpus", "2", "--memory", "1G", "--share", "shared")
+    done = firsttouch(*words, "--exec", script)
+    assert (done.returncode, done.stdout) == (3, "given\n2\n"), done.stderr
+    assert (tmp_path / "shared/below/made").read_text() == "made\n"
+    assert (tmp_path / "shared/given").stat().st_mtime > 1_000_000
+
+
+def test_a_guest_that_ends_before_its_command_gives_no_status(firsttouch: Firsttouch) -> None:
+    done = firsttouch("guest", "--arm", "stock", "--exec", "echo c > /proc/sysrq-trigger; true")
+    assert done.returncode == 1
+    assert done.stderr.endswith("The guest ended before the command: see its messages above.\n")
+
+
 def _until(terminal: int, pattern: bytes) -> None:
     """Read the terminal until `pattern` appears; fail if it closes or is silent."""
     seen = b""
