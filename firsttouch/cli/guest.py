@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         if path and not exists(path):
             raise UserError(f"{option} {path} does not exist: give one that does.")
     if options.kernel and (options.release or options.source):
-        raise UserError("--kernel is an image: leave out --release and --source.")
+        raise UserError("--kernel is an image: drop --release and --source.")
     if options.cpus < 1:
         raise UserError(f"--cpus {options.cpus}: give at least 1.")
     name, image = options.kernel and options.kernel.name, options.kernel
