@@ -13,7 +13,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 from firsttouch.building.store import CCACHE, store_root
@@ -116,19 +115,6 @@ def find_tool(tool: str) -> str:
             "directory that holds it on PATH."
         )
     return path
-
-
-def check_headers(architecture: str) -> None:
-    """Raise HostError if kernels of an architecture need a header that this host lacks."""
-    for header, package in load_architecture(architecture).headers.items():
-        done = subprocess.run(
-            [find_tool("gcc"), "-fsyntax-only", "-x", "c", "-"],
-            input=f"#include <{header}>\n", text=True, capture_output=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise HostError(
-                f"Kernels of {architecture} need {header} to be built: install {package}."
-            )
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building import host_tools, overlay, patches
+from firsttouch.building import overlay, patches
 from firsttouch.building.debian import DebianKernel, stored_configuration
 from firsttouch.building.host_tools import (
     cache_environment,
@@ -170,7 +170,6 @@ class KernelImage:
                 f"kernels cannot be built below {store_root()}, because their makefiles do not "
                 "allow a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
             )
-        host_tools.check_headers(self.architecture)
         for tool in _TOOLS if self.flavour else ():
             find_tool(tool)
         tree = workplace / "tree"

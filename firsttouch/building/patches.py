@@ -55,14 +55,10 @@ class _Mail:
 
 @dataclass(frozen=True)
 class Diff:
-    """A patch as git reads it: the files that it names, and those that must exist before.
-
-    `edits`: whether it changes the contents of a file.
-    """
+    """A patch as git reads it: the files that it names, and those that must exist before."""
 
     names: tuple[str, ...]
     needed: tuple[str, ...]
-    edits: bool
 
 
 def read_diff(patch: Path) -> Diff:
@@ -81,7 +77,7 @@ def read_diff(patch: Path) -> Diff:
             "or diff."
         )
     *records, summary = done.stdout.split("\0")
-    counts = [record.split("\t", 2) for record in records]
+    changed = [record.split("\t", 2)[2] for record in records]
     old, new = set(), set()
     for line in summary.splitlines():
         if move := _MOVED.fullmatch(line):
@@ -90,22 +86,21 @@ def read_diff(patch: Path) -> Diff:
             new.add((a + c + d).replace("//", "/") or moved)
         elif created := _CREATED.fullmatch(line):
             new.add(created[1])
-    names = dict.fromkeys([*sorted(old), *(name for _, _, name in counts)])
+    names = dict.fromkeys([*sorted(old), *changed])
     for name in names:
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise UserError(
                 f"{patch.name} changes {name}: give a patch that stays in the kernel tree."
             )
     needed = tuple(name for name in names if name in old or name not in new)
-    return Diff(tuple(names), needed, any(count[:2] != ["0", "0"] for count in counts))
+    return Diff(tuple(names), needed)
 
 
 def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
     """Return the patches in files, in pipes, in directories in the order of their names.
 
     A mailbox or a thread of mails gives the newest version of its series, in
-    order. Raises UserError for what is no patch, or cannot be read, and if all
-    of them together change no file's contents.
+    order. Raises UserError for what is no patch, or cannot be read.
     """
     patches: list[Path] = []
     for path in given:
@@ -119,11 +114,8 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
                 )
         for file in files:
             patches += _patches_in(file)
-    if patches and not any(read_diff(patch).edits for patch in patches):
-        raise UserError(
-            f"{patches[0].name} changes no line of a file, as a rename or a change of modes does "
-            "not: give a patch that changes what the kernel does."
-        )
+    for patch in patches:
+        read_diff(patch)
     return tuple(patches)
 
 

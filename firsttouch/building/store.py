@@ -75,20 +75,17 @@ def locked(path: Path, wait: Callable[[], object] | None = None) -> Iterator[boo
 def _take(path: Path, operation: int) -> int | None:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        held = False
         try:
-            try:
-                _flock(descriptor, operation, path)
-            except BlockingIOError:
-                return None
+            _flock(descriptor, operation, path)
             # Its holder may have removed the file: then this lock has no name.
-            with contextlib.suppress(FileNotFoundError):
-                held = os.path.samestat(os.fstat(descriptor), path.stat())
-            if held:
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
                 return descriptor
-        finally:
-            if not held:
-                os.close(descriptor)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)
 
 
 def _flock(descriptor: int, operation: int, path: Path) -> None:

@@ -7,7 +7,6 @@ Other modules pass the name, and ask here for what differs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -45,7 +44,6 @@ class Architecture:
     device_tree: bool
     left_out: tuple[str, ...]
     why_left_out: str
-    headers: Mapping[str, str]
 
     @property
     def suffix(self) -> str:

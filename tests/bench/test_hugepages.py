@@ -2,7 +2,6 @@
 """Huge pages of ftbench: the hugeTLB pool is the machine's, so these tests run one by one."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +37,4 @@ def test_the_hugetlb_pool_is_enlarged_only_when_asked(
     assert line.get("backing") != "hugeTLB"
     if os.geteuid() == 0 and line["metrics"]:
         assert ftbench.line(*arguments, "--set-pool")["backing"] == "hugeTLB"
-    assert int((_POOL / "nr_hugepages").read_text()) == 0
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may enlarge the pool")
-def test_the_pool_is_as_before_where_runs_enlarge_it_at_once(ftbench: Ftbench) -> None:
-    arguments = ("set-conflict", "--rounds", "1", "--set-pool")
-    with ThreadPoolExecutor(8) as runs:
-        lines = list(runs.map(lambda _: ftbench.line(*arguments), range(80)))
-    assert "hugeTLB" in {line.get("backing") for line in lines}
     assert int((_POOL / "nr_hugepages").read_text()) == 0

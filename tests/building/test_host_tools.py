@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A host is as large as the control groups of this process allow, and may lack headers."""
+"""A host is as large as the control groups of this process allow."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from firsttouch.building import host_tools
-from firsttouch.building.host_tools import available_memory, check_headers, processors
-from firsttouch.catalog.architectures import load_architecture
-from firsttouch.errors import HostError
+from firsttouch.building.host_tools import available_memory, processors
 
 
 @pytest.fixture
@@ -55,12 +52,3 @@ def test_processors_are_those_of_the_quota(groups: Path, quota: str, allowed: in
     whole = processors()
     (groups.parent / "cpu.max").write_text(f"{quota}\n")
     assert processors() == (allowed or whole)
-
-
-def test_a_header_that_a_kernel_needs_is_named_with_its_package(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    architecture = replace(load_architecture("x86-64"), headers={"no/such.h": "libnone-dev"})
-    monkeypatch.setattr(host_tools, "load_architecture", lambda _name: architecture)
-    with pytest.raises(HostError, match=r"need no/such\.h to be built: install libnone-dev\."):
-        check_headers("x86-64")

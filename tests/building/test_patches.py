@@ -125,35 +125,6 @@ def test_a_mail_may_have_damaged_headers(tmp_path: Path) -> None:
     assert _diff() in patch.read_text()
 
 
-def test_a_line_that_a_mailbox_marks_is_as_it_was(tmp_path: Path) -> None:
-    marked = _mail("[PATCH 1/2] a", f">From here\n\n{_diff()}")
-    (tmp_path / "box").write_text(marked + _mail("[PATCH 2/2] b", _diff()))
-    assert "From here\n" in read_patches([tmp_path / "box"])[0].read_text()
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("b.c\nrename from mm/a.c\nrename to mm/b.c\n", "changes no line of a file"),
-        ("a.c\nold mode 100644\nnew mode 100755\n", "changes no line of a file"),
-        (None, "is no patch"),
-    ],
-)
-def test_what_changes_no_line_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
-    patch = tmp_path / "x.patch"
-    patch.write_text("words\n" if text is None else f"diff --git a/mm/a.c b/mm/{text}")
-    with pytest.raises(UserError, match=said):
-        read_patches([patch])
-
-
-def test_a_rename_may_be_part_of_a_series(tmp_path: Path) -> None:
-    (tmp_path / "1.patch").write_text(
-        "diff --git a/mm/a.c b/mm/b.c\nrename from mm/a.c\nrename to mm/b.c\n"
-    )
-    (tmp_path / "2.patch").write_text(_diff("mm/b.c"))
-    assert len(read_patches([tmp_path])) == 2
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [

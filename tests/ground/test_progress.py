@@ -70,22 +70,6 @@ def test_a_step_that_fails_leaves_the_line(clock: _Clock) -> None:
         step.advance()
 
 
-def test_an_estimate_that_was_too_low_is_corrected(clock: _Clock) -> None:
-    reporter, _ = _reporter(terminal=False)
-    with reporter.step("Building", "objects", 10) as step:
-        for _ in range(12):
-            step.advance()
-        assert (step.done, step.total) == (12, 12)
-
-
-def test_the_first_seconds_promise_nothing(clock: _Clock) -> None:
-    reporter, _ = _reporter(terminal=False)
-    with reporter.step("Building", "objects", 10) as step:
-        clock.now = 1.0
-        step.at(1)
-        assert step.left() == ""
-
-
 def test_what_an_earlier_run_did_says_nothing_of_the_rate(clock: _Clock) -> None:
     reporter, _ = _reporter(terminal=False)
     with reporter.step("Building", "objects", 1000) as step:

@@ -105,37 +105,3 @@ def test_each_command_has_its_own_output_however_it_ends(
     assert ended.commands[5].objects()[0]["program"] == "ftbench"
     assert ended.counts is not None
     assert ended.counts.regions == ()
-
-
-_CHARGED = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-int main(void)
-{
-    char place[200] = "", file[300];
-    long charged = 0;
-    FILE *of_self = fopen("/proc/self/cgroup", "r"), *current;
-
-    memset(malloc(8 << 20), 1, 8 << 20);
-    fscanf(of_self, "0::%199s", place);
-    snprintf(file, sizeof(file), "/sys/fs/cgroup%s/memory.current", place);
-    current = fopen(file, "r");
-    if (current)
-        fscanf(current, "%ld", &charged);
-    printf("{\"cgroup\": \"%s\", \"charged\": %ld}\n", place, charged);
-}
-"""
-
-
-def test_commands_pay_for_memory_in_a_cgroup_as_a_service_does(
-    guest: Callable[..., Guest], tmp_path: Path
-) -> None:
-    program = _compiled(_CHARGED, tmp_path / "charged")
-    (done,) = run_guest(
-        replace(guest("/charged"), files={"/charged": program}), tmp_path / "log"
-    ).commands
-    (said,) = done.objects()
-    assert said["cgroup"] == "/system.slice/cell.service"
-    charged = said["charged"]
-    assert isinstance(charged, int) and 8 << 20 <= charged < 16 << 20
