@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 116),
-    ("firsttouch/*.py", "lines", 20_026),
+    ("firsttouch/*.py", "lines", 20_031),
     ("docs/evidence/draw/*.py", "lines", 749),
-    ("tests/*.py", "lines", 20_127),
+    ("tests/*.py", "lines", 20_137),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

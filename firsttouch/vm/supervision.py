@@ -60,18 +60,23 @@ def run_guest(
     guest: Guest,
     log: Path,
     *,
-    silence: float = SILENCE,
+    silence: float | None = None,
     deadline: float = float("inf"),
     stop: threading.Event | None = None,
     splats: bool = False,
 ) -> GuestOutput:
     """Run `guest` to its end; `log` gets the kernel's log.
 
+    `silence` is SILENCE by default, and without limit where a program of the user's
+    runs, which may be silent for any time.
+
     Raises GuestError, with the end of the log, if the kernel logs a warning, an
     oops or a panic (unless `splats` are expected), if the guest is silent for
     `silence` seconds, runs for `deadline` seconds or prints without end, or if
     it ends before its commands. Raises StoppedError as soon as `stop` is set.
     """
+    if silence is None:
+        silence = float("inf") if guest.archive else SILENCE
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
     with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as folder:

@@ -107,6 +107,16 @@ def test_a_guest_ends_as_soon_as_it_is_told_to(
 
 
 @pytest.mark.long
+def test_a_program_of_the_users_may_print_nothing_until_it_ends(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firsttouch.vm.supervision.SILENCE", 1.0)
+    (tmp_path / "root.cpio").write_bytes(b"")
+    _do(qemu, "time.sleep(1000)")
+    with pytest.raises(GuestError, match="had not ended after 3 s, so it was ended"):
+        run_guest(replace(guest, archive=tmp_path / "root.cpio"), tmp_path / "log", deadline=3)
+
+
 @pytest.mark.parametrize(
     ("statements", "limits", "said"),
     [
