@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 116),
-    ("firsttouch/*.py", "lines", 20_031),
+    ("firsttouch/*.py", "lines", 19_992),
     ("docs/evidence/draw/*.py", "lines", 749),
     ("tests/*.py", "lines", 20_137),
     ("docs/*.md", "bytes", 180_000),

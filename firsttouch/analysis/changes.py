@@ -63,7 +63,6 @@ class CellChange:
         return "equal" if all(base.median == value.median for base, value in path) else "chance"
 
     def moved(self, metric: str) -> bool:
-        """Whether a count changed by more than noise."""
         both = self.figures.get(metric)
         return both is not None and both[0].differs(both[1])
 
@@ -89,7 +88,6 @@ class CellChange:
 
     @property
     def costs_more(self) -> bool:
-        """Whether the decisive count grew by more than noise."""
         return self.moved(self.decisive) and self.change(self.decisive) > 0
 
     def per_unit(self, metric: str) -> tuple[float, float]:
@@ -143,7 +141,6 @@ def units_of(case: Case, base: str = BASE) -> tuple[Unit, float]:
 
 
 def changes(dataset: Dataset, base: str = BASE) -> list[Changes]:
-    """Return what each tried arm of `dataset` changes against the arm `base`."""
     return [
         Changes(
             arm.name,

@@ -42,7 +42,6 @@ class Distribution:
 
     @property
     def spread(self) -> tuple[float, float, float]:
-        """The smallest value, the median and the largest."""
         return min(self.values), float(median(self.values)), max(self.values)
 
 
@@ -101,7 +100,6 @@ class Row:
         return sum(same), len(same)
 
     def _comparable(self) -> list[Row]:
-        """Return the row in each layout in which the same two arms were compared."""
         return [layout for layout in self.layouts if layout.case.pair() == self.case.pair()]
 
 
@@ -134,7 +132,6 @@ class Dataset:
         return any(result.quick for result in self.results())
 
     def results(self) -> list[Result]:
-        """Return the results behind the figures, in the order of the cases and their arms."""
         cases = (*self.cases, *self.further)
         return [measured.result for case in cases for measured in case.arms.values()]
 

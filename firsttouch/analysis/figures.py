@@ -82,7 +82,6 @@ class Middle(NamedTuple):
         return Middle(self.median - other.median, math.hypot(self.spread, other.spread))
 
     def times(self, factor: float) -> Middle:
-        """Return both multiplied by `factor`."""
         return Middle(self.median * factor, self.spread * factor)
 
     def words(self, unit: str = "", *, decimals: int | None = None) -> str:
@@ -110,7 +109,6 @@ class Figure:
 
     @functools.cached_property
     def middle(self) -> Middle:
-        """The median of the samples, and the width of their middle half."""
         if len(self.samples) == 1:
             return Middle(self.samples[0])
         low, _, high = quantiles(self.samples, n=4, method="inclusive")

@@ -236,7 +236,6 @@ class Case:
         return self.arms[arm].result.provenance.command
 
     def document(self) -> dict[str, Json]:
-        """Return what names the case, for programs."""
         return {
             "release": self.platform.release,
             "machine": self.platform.machine,

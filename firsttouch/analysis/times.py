@@ -38,17 +38,11 @@ class TimedRow:
         return next(iter(self.results.values())).cell
 
     @property
-    def command(self) -> str:
-        """What the guest ran, which is the same on each arm."""
-        return next(iter(self.results.values())).provenance.commands[0]
-
-    @property
     def medians(self) -> dict[str, float]:
         return {arm: figure.median for arm, figure in self.figures.items()}
 
 
 def timed_rows(times: Times) -> list[TimedRow]:
-    """Return a row for each cell and metric, in the order of the run."""
     arms = results_by_arm(times)
     return [
         _row(dict(zip(arms, results, strict=True)), metric)

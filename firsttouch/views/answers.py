@@ -97,7 +97,6 @@ def answer(dataset: Dataset, platform: Platform) -> str:
 
 
 def _per_page(case: Case) -> list[str]:
-    """Return the faults per page on stock and on the arm that the experiment compares."""
     arms = (BASE, case.experiment.compare)
     return [format_ratio(case.per_page(arm, "page_faults") or 0) for arm in arms]
 
@@ -130,7 +129,6 @@ def published_table(figures: Sequence[Row], *, whole: bool = False) -> Table:
 
 
 def _not_reproduced(figures: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence for each figure that was not reproduced: why."""
     failed = [row.published for row in figures if row.verdict == "not reproduced"]
     for published in dict.fromkeys((each.figure, each.remark) for each in failed if each):
         yield f"Not reproduced: {published[0]}: {published[1] or 'the reason is unknown'}."

@@ -257,7 +257,6 @@ def _command(words: Sequence[str]) -> Iterator[str]:
 
 
 def _made(dataset: Dataset) -> Iterator[str]:
-    """Return with what the figures were made: sources, files that were tried, and tools."""
     results = dataset.results()
     for release in sorted({result.provenance.kernel_version for result in results}):
         yield f"{BASE}: Linux {release}"

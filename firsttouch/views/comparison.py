@@ -128,7 +128,6 @@ def print_comparison(comparison: Comparison, console: Console, a: str = "", b: s
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Return a table for each group of lines: both sides, and columns for the change."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in comparison.lines:
         if line.shown:

@@ -41,7 +41,6 @@ def as_number(name: str, value: Value) -> int | None:
 
 
 def varying(experiment: Experiment, params: Params) -> Params:
-    """Return the parameters that the experiment or the machine varies."""
 
     def varies(name: str) -> bool:
         listed = [str(value) for value in experiment.parameters.get(name, ())]
@@ -81,7 +80,6 @@ def spread_words(row: Row) -> tuple[str, ...]:
 
 
 def changes_of(changes: Distribution) -> tuple[str, ...]:
-    """Return the least, the median and the largest of changes over layouts."""
     return tuple(map(format_change, changes.spread))
 
 

@@ -127,7 +127,6 @@ def changed_in(case: Case, base: str, arm: str) -> list[FunctionRow]:
 def functions_table(
     title: str, names: Sequence[str], rows: Sequence[FunctionRow], unit: Unit
 ) -> Table:
-    """Return the table of functions that changed between two kernels, of these `names`."""
     rest, note = rows[_CHANGED:], ""
     if rest:
         functions = f"{len(rest):,} more function{'s' if len(rest) > 1 else ''}"
@@ -140,7 +139,6 @@ def functions_table(
 
 
 def function_tables(cases: Sequence[Case], base: str, arm: str) -> Iterator[Table]:
-    """Yield the functions of profiled cases whose instructions changed from `base` to `arm`."""
     for case in cases:
         if rows := changed_in(case, base, arm):
             title = f"functions of {cell_name(case.experiment, case.params)}"

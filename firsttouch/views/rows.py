@@ -40,7 +40,6 @@ def print_dataset(dataset: Dataset, console: Console) -> None:
 
 
 def row_tables(dataset: Dataset) -> Iterator[Table]:
-    """Yield a table for each experiment on each platform."""
     for cases in by_experiment(dataset):
         yield row_table(dataset, [row for row in dataset.rows if row.case in cases])
 
@@ -53,7 +52,6 @@ def by_experiment(dataset: Dataset) -> Iterator[list[Case]]:
 
 
 def row_table(dataset: Dataset, rows: Sequence[Row]) -> Table:
-    """Return the rows of one experiment on one platform."""
     case = rows[0].case
     arms = [arm for arm in dataset.arms(r.case for r in rows) if any(arm in r.arms for r in rows)]
     pairs = {row.case.pair() for row in rows} - {None}

@@ -85,7 +85,6 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:
-    """Print tables with a blank line before each."""
     for table in tables:
         console.print()
         print_table(table, console)

@@ -66,7 +66,6 @@ def print_times(
 def times_document(times: Times, rows: Sequence[TimedRow]) -> dict[str, Json]:
     return {
         "timing": "kvm",
-        "architecture": host_of(times).architecture,
         "host": asdict(host_of(times)),
         "boots": len(times[0].boots),
         "sentences": list(sentences(times, list(rows))),
@@ -76,15 +75,12 @@ def times_document(times: Times, rows: Sequence[TimedRow]) -> dict[str, Json]:
                 "params": dict(row.cell.params),
                 "metric": row.metric,
                 "arms": row.medians,
-                "changes": {
-                    arm: {**asdict(change), "shown": change.shown}
-                    for arm, change in row.changes.items()
-                },
-                **({"missing": row.missing} if row.missing else {}),
+                "changes": {arm: asdict(change) for arm, change in row.changes.items()},
+                "missing": row.missing,
             }
             for row in rows
         ],
-    }  # fmt: skip
+    }
 
 
 def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:

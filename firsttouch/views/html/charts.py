@@ -73,7 +73,6 @@ def pictures(
 
 
 def describe(groups: Groups) -> str:
-    """Return the groups in words, for readers who cannot see the picture."""
     return "; ".join(
         (f"{heading}: " if heading else "")
         + ", ".join(

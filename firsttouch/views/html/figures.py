@@ -49,7 +49,6 @@ _PAGES = 16
 
 
 def _sampled(case: Case) -> dict[str, Points]:
-    """Return the time in microseconds and the page of the sampled faults of each arm."""
     points = {
         arm: [(time / 1000, page) for time, page in measured.timeline if page < _PAGES]
         for arm, measured in case.arms.items()

@@ -43,11 +43,9 @@ class Box:
 
     @property
     def change(self) -> float:
-        """Of what it took itself."""
         return self.itself[1] - self.itself[0]
 
     def sum_up(self) -> None:
-        """Set the totals and the widths."""
         before, after = self.itself
         self.room = max(self.itself)
         for box in self.called.values():

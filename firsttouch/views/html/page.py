@@ -163,7 +163,6 @@ def _experiment(dataset: Dataset, platforms: Sequence[Sequence[Case]], name: str
 
 
 def origins(dataset: Dataset) -> Table:
-    """Return what decided the figures: a line for each value of each fact."""
     facts: dict[str, dict[str, None]] = {}
     for result in dataset.results():
         made = result.provenance
@@ -189,7 +188,6 @@ def origins(dataset: Dataset) -> Table:
 
 @functools.cache
 def page_template(name: str) -> jinja2.Template:
-    """Return the template of a page; undefined names in it are errors."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -209,7 +207,6 @@ def _words(text: str) -> Markup:
 
 
 def write_figures(files: Mapping[str, str], directory: Path) -> list[Path]:
-    """Write figures by their names to `directory`; return the files."""
     for name, text in files.items():
         write_atomically(directory / name, text)
     return [directory / name for name in files]
@@ -232,7 +229,6 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
 
 
 def flame_graphs(dataset: Dataset) -> dict[str, str]:
-    """Return the flame graph of each case that has profiles, by the name of its file."""
     return {
         f"profile-{_slug(case_title(case))}.svg": _picture(
             dataset, picture, case.command(list(case.arms)[-1]), picture.description

@@ -76,7 +76,6 @@ def outline(shape: Shape, x: float, y: float, r: float) -> str:
 
 
 def shorten(words: str, room: float) -> str:
-    """Return `words`, cut to fit into `room` units."""
     most = max(1, int(room / CHARACTER))
     return words if len(words) <= most else words[: most - 1] + "…"
 
