@@ -39,20 +39,8 @@ class GuestError(FirsttouchError):
     exit_status = 1
 
 
-def nearest(name: str, names: Iterable[str], preferred: str = "") -> str:
-    """Return the end of an error message about the unknown `name`.
-
-    It suggests the nearest of `names`, or lists all of them if none
-    is near. If several names are equally near, it suggests `preferred`.
-    """
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the end of a message about the unknown `name`: the nearest of `names`, or all."""
     ordered = sorted(names)
     close = difflib.get_close_matches(name, ordered, n=1)
-    if close and preferred in ordered and _likeness(name, preferred) == _likeness(name, close[0]):
-        close = [preferred]
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return "use one of " + ", ".join(ordered) + "."
-
-
-def _likeness(name: str, other: str) -> float:
-    return difflib.SequenceMatcher(None, other, name).ratio()
+    return f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(ordered)}."

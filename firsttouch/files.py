@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-from firsttouch.errors import HostError, UserError
+from firsttouch.errors import HostError
 
 
 def digest_bytes(data: bytes) -> str:
@@ -67,24 +67,6 @@ def read_end(path: Path, size: int) -> str:
         return ""
 
 
-def least_room(paths: Iterable[Path]) -> Path:
-    """Return the path whose file system has the least free space.
-
-    For a path that does not exist yet, its nearest parent counts.
-    """
-
-    def room(path: Path) -> int:
-        place = path.absolute()
-        while not place.exists():
-            place = place.parent
-        system = os.statvfs(place)
-        # A file system without a fixed number of inodes reports 0.
-        files_left = not system.f_files or system.f_favail
-        return system.f_bavail * system.f_frsize if files_left else 0
-
-    return min(paths, key=room)
-
-
 def check_room(directory: Path) -> None:
     """Raise OSError if the file system of `directory` is full."""
     system = os.statvfs(directory)
@@ -118,17 +100,4 @@ SETTINGS = REPOSITORY / "settings"
 
 def users_folder() -> Path:
     """Return the folder of the user's own entries, which may not exist."""
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    if not Path(base).is_absolute():
-        raise UserError(f"XDG_CONFIG_HOME is {base!r}: set it to an absolute path.")
-    return Path(base) / "firsttouch"
-
-
-def search_path(folder: Path) -> tuple[Path, ...]:
-    """Return the folders to search for entries of `folder`: it, and the user's folder of its name.
-
-    Only the project's own folders have such a counterpart.
-    """
-    if folder in (EXPERIMENTS, MACHINES, ARMS, SETTINGS):
-        return folder, users_folder() / folder.name
-    return (folder,)
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "firsttouch")

@@ -35,7 +35,6 @@ class Step:
         self.unit = unit
         self.total = total
         self.done = 0
-        self._before = 0
         self._console = console
         self._started = time.monotonic()
         self._said = self._started
@@ -45,22 +44,16 @@ class Step:
         """Return the ETA at the rate so far, in words; empty while the rate is unknown."""
         spent = time.monotonic() - self._started
         # The first seconds of a step are set-up and give no rate.
-        fresh = self.done - self._before
-        if fresh <= 0 or spent < 3:
+        if not self.done or spent < 3:
             return ""
         rest = max(self.total - self.done, 0)
-        return f"about {format_duration(spent / fresh * rest)} left"
+        return f"about {format_duration(spent / self.done * rest)} left"
 
     def line(self) -> str:
         """Return what the step does, how far it is, and how long it has run or will run."""
         spent = f"for {format_duration(time.monotonic() - self._started)}"
         of = f"{self.done:,} of {format_number_of(self.total, self.unit)}"
         return f"{self.title}: {of}, {self.left() or spent}"
-
-    def go_on_from(self, done: int) -> None:
-        """Report `done` units that were done before a resume; they are excluded from the ETA."""
-        self._before = done
-        self.at(done)
 
     def at(self, done: int) -> None:
         """Report that `done` units are done in all."""

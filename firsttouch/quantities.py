@@ -51,11 +51,7 @@ def format_share(part: float, whole: float) -> str:
 
 
 def format_change(percent: float | None) -> str:
-    """Return a signed percentage, or a dash for None.
-
-    A change that rounds to zero has no sign: the two values beside it show
-    whether there is a change at all.
-    """
+    """Return a signed percentage, or a dash for None; a change that rounds to zero has no sign."""
     if percent is None:
         return "-"
     text = f"{percent:+.2f}"

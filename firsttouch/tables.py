@@ -17,6 +17,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Literal,
     TypeAlias,
@@ -27,11 +28,14 @@ from typing import (
 )
 
 from firsttouch.errors import UserError, nearest
-from firsttouch.files import search_path
+from firsttouch.files import users_folder
+from firsttouch.quantities import parse_size
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+# A number of bytes, which TOML may have as a string such as "64K".
+Bytes = Annotated[int, "bytes"]
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 T = TypeVar("T")
@@ -72,6 +76,13 @@ class Fields:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise self.error(key, f"is {value!r}: it must be {_NAMES[kind]}.")
         return value
+
+    def size(self, key: str) -> int:
+        """Return the value of `key` in bytes: a string such as 64K."""
+        try:
+            return parse_size(self.take(key, str))
+        except ValueError as error:
+            raise self.error(key, f"cannot be read: {error}.") from None
 
     def strings(self, key: str, default: Sequence[str] = _REQUIRED) -> tuple[str, ...]:
         """Return the value of `key`, which must be a list of strings."""
@@ -136,11 +147,8 @@ class Fields:
         return lists
 
     def objects(self, key: str) -> tuple[Mapping[str, Json], ...]:
-        """Return the value of `key`, which must be a list of objects; these are not checked."""
-        entries = self.take(key, list)
-        if not all(isinstance(entry, dict) for entry in entries):
-            raise self.error(key, "must be a list of objects.")
-        return tuple(entries)
+        """Return the value of `key`, a list of objects, whose contents are unchecked."""
+        return tuple(table.rest() for table in self.tables(key))
 
     def rest(self) -> dict[str, Json]:
         """Return all entries that were not taken yet, unchecked."""
@@ -191,7 +199,7 @@ def read(table: Fields, kind: type[D], *, strict: bool = True, **given: object) 
 @functools.cache
 def _fields(kind: type[DataclassInstance]) -> list[tuple[str, object, bool]]:
     """Return the name and the type of each field, and whether it has a default."""
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     return [
         (field.name, hints[field.name],
          field.default is not MISSING or field.default_factory is not MISSING)
@@ -206,6 +214,8 @@ def _value(table: Fields, key: str, hint: object, strict: bool) -> object:
         (some,) = set(inner) - {NoneType}
         present = table.take(key, object, None) is not None
         return _value(table, key, some, strict) if present else None
+    if hint is Bytes:
+        return table.size(key)
     if get_origin(hint) is Literal:
         return table.choice(key, inner)
     if get_origin(hint) is tuple:
@@ -236,11 +246,8 @@ def read_toml(file: Path) -> Fields:
 
 def parse_json(text: str, source: Path | str) -> Fields:
     """Return the JSON object in `text`; UserError, which names `source`, if it is not one."""
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise UserError(f"{source}: not valid JSON: {error}.") from None
-    if not isinstance(data, dict):
+    data = json_object(text)
+    if data is None:
         raise UserError(f"{source}: not a JSON object.")
     return Fields(source, data)
 
@@ -251,9 +258,7 @@ def read_document(file: Path, kind: str, advice: str) -> Fields:
     Raises UserError, which ends in `advice`, if the file cannot be read or is none.
     """
     try:
-        document = json_object(file.read_text())
-    except UnicodeDecodeError:
-        document = None
+        document = json_object(file.read_text(errors="replace"))
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     if document is None or "schema" not in document:
@@ -274,24 +279,26 @@ def json_object(text: str) -> Mapping[str, Json] | None:
     return data if isinstance(data, dict) else None
 
 
+def _folders(folder: Path) -> tuple[Path, Path]:
+    """Return a folder of the project, and the user's own folder of its name."""
+    return folder, users_folder() / folder.name
+
+
 def names_in(folder: Path) -> list[str]:
     """Return the names of the TOML files in `folder` and in the user's folder of its name."""
-    return sorted({file.stem for place in search_path(folder) for file in place.glob("*.toml")
+    return sorted({file.stem for place in _folders(folder) for file in place.glob("*.toml")
                    if not file.is_dir()})  # fmt: skip
 
 
-def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
+def file_of(kind: str, name: str, folder: Path) -> Path:
     """Return the file of the `kind` called `name`, from `folder` or the user's own folder.
 
-    Raises UserError if there is none; the message suggests the nearest name, or
-    `preferred` if several are equally near. Raises UserError if both folders
-    have one: a name in a result must be unambiguous.
+    Raises UserError if there is none, or if both folders have one: a name in a result must be
+    unambiguous.
     """
-    files = [place / f"{name}.toml" for place in search_path(folder)]
-    files = [file for file in files if file.is_file()]
+    files = [file for place in _folders(folder) if (file := place / f"{name}.toml").is_file()]
     if not files:
-        near = nearest(name, names_in(folder), preferred)
-        raise UserError(f"unknown {kind} {name!r}: {near}")
+        raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}")
     if len(files) > 1:
         raise UserError(
             f"{files[1]}: the project already has a {kind} {name!r}, {files[0]}: "
@@ -300,6 +307,6 @@ def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
     return files[0]
 
 
-def read_named(kind: str, name: str, folder: Path, preferred: str = "") -> Fields:
+def read_named(kind: str, name: str, folder: Path) -> Fields:
     """Return the top table of the file of the `kind` called `name`."""
-    return read_toml(file_of(kind, name, folder, preferred))
+    return read_toml(file_of(kind, name, folder))

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What Ctrl-C and SIGTERM do, and text that the terminal's encoding lacks.
+"""What Ctrl-C and SIGTERM do.
 
 It imports almost nothing, so that it takes effect at once.
 """
 
 from __future__ import annotations
 
-import codecs
 import os
 import signal
-import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-# The name of the error handler, for streams too.
-ERRORS = "firsttouch"
-# What the project itself prints, in ASCII. Of what others wrote, a question mark is left.
-_ASCII = {"±": "+-", "≈": "~"}
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -44,19 +38,3 @@ def _leave(number: int, _frame: object) -> NoReturn:
 def _interrupt(number: int, _frame: object) -> NoReturn:
     leave_on_signals()
     raise KeyboardInterrupt(number)
-
-
-def spelled(text: str) -> str:
-    """Return `text` as standard output will have it: spelled before it is laid out in columns."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return text.encode(encoding, ERRORS).decode(encoding)
-
-
-def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    missing = error.object[error.start : error.end]
-    return "".join(_ASCII.get(character, "?") for character in missing), error.end
-
-
-codecs.register_error(ERRORS, _in_ascii)

@@ -202,8 +202,7 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
         key = (platform, cell.experiment, tuple(cell.params.items()))
         groups.setdefault((key, cell.layout), {})[cell.arm] = measured
     for name, count in unknown.items():
-        why = catalog.broken.get(name, f"experiments/{name}.toml is missing")
-        said.append(f"{why.rstrip('.')}: {count:,} of its results are not shown.")
+        said.append(f"experiments/{name}.toml is missing: {count:,} of its results are not shown.")
     cases = sorted(
         (
             Case(
@@ -252,12 +251,10 @@ def _with_layouts(rows: Iterable[Row], firsts: Mapping[_Key, int]) -> Iterable[R
 
 def read_dataset(place: Path) -> Dataset:
     """Return the dataset of what `read_results` finds."""
-    reading = read_results(place)
-    cells = [result.cell for result in reading.results]
+    results = read_results(place)
+    cells = [result.cell for result in results]
     tried = {
-        result.cell.arm: result.provenance.tried
-        for result in reading.results
-        if result.provenance.tried
+        result.cell.arm: result.provenance.tried for result in results if result.provenance.tried
     }
     catalog = load_catalog(
         # All experiments: the report names what was not measured, and the command for it.
@@ -265,14 +262,9 @@ def read_dataset(place: Path) -> Dataset:
         (cell.machine for cell in cells),
         (cell.arm for cell in cells if cell.arm not in tried),
     ).adding(tried_arm(name, place, words) for place, (name, words) in enumerate(tried.items()))
-    file = file_of_results(place)
-    notes = []
-    if reading.broken:
-        lines = "1 line that is" if reading.broken == 1 else f"{reading.broken:,} lines that are"
-        notes.append(f"{file} has {lines} cut off or not a result.")
-    dataset = make_dataset(reading.results, catalog, notes)
+    dataset = make_dataset(results, catalog)
     if not dataset.cases:
-        reason = dataset.notes[0] if dataset.notes else f"{file} is empty"
+        reason = dataset.notes[0] if dataset.notes else f"{file_of_results(place)} is empty"
         raise UserError(
             f"{reason.removesuffix('.')}: there are no results to show; run "
             f"`firsttouch lab --out {shlex.quote(str(place))}` first."

@@ -43,7 +43,6 @@ class Architecture:
     port: Port
     device_tree: bool
     left_out: tuple[str, ...]
-    why_left_out: str
 
     @property
     def suffix(self) -> str:

@@ -49,13 +49,10 @@ class Mark:
 class Kernel:
     """The kernel that an arm boots.
 
-    `kind`: ``stock`` is built from the release's source, ``changed`` from
-    the same source with linux/ laid over it, both configured from Debian's
-    file for the cloud. ``tiny-`` stands before those that are configured from
-    tinyconfig. ``debian`` is the image that Debian distributes; this project
-    does not build it. With `series` only that one of linux/ is laid over it.
-    `patches` are applied to the source, `fragments` laid over the configuration;
-    both are the user's.
+    `kind`: ``stock`` is built from the release's source, ``changed`` with linux/ laid over it, or
+    of that only one `series`, in the configuration of Debian's cloud kernel; ``tiny-`` ones from
+    tinyconfig. ``debian`` is the image that Debian distributes. `patches` and `fragments` of the
+    configuration are the user's.
     """
 
     kind: Kind
@@ -133,7 +130,7 @@ _MARKS = (
     Mark("cross", "#3d5c1f", "#a9d17c", True),
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
-_OPTION = re.compile(r"(?:CONFIG_\w+=.+|# CONFIG_\w+ is not set)")
+_OPTION = re.compile(r"^(?:CONFIG_\w+=|# CONFIG_\w+ is not set$)", re.M)
 
 
 @dataclass
@@ -156,14 +153,9 @@ def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
                 "begins with a letter or digit."
             )
         if arm.name in (*arms, *arm_names()):
-            whose = "two arms have" if arm.name in arms else "an arm of the laboratory has"
-            raise UserError(f"--arm {arm.name}: {whose} this name; choose another name.")
+            raise UserError(f"--arm {arm.name}: another arm has this name; choose another name.")
         boot = tuple(word for words in arm.boot for word in words.split())
-        kernel = Kernel(
-            "stock",
-            tuple(arm.patches),
-            tuple(map(_fragment, arm.fragments)),
-        )
+        kernel = Kernel("stock", tuple(arm.patches), tuple(map(_fragment, arm.fragments)))
         if not (kernel.label or boot):
             raise UserError(
                 f"--arm {arm.name} is {BASE}: give it a patch, --config FRAGMENT or --boot WORDS."
@@ -193,33 +185,21 @@ def tried_arm(
 
 def _fragment(file: Path) -> Path:
     """Return `file` if it is a fragment of a kernel's configuration."""
-    lines = [line.strip() for line in _read(file).splitlines()]
-    wrong = [line for line in lines if line and not line.startswith("#")
-             and not _OPTION.fullmatch(line)]  # fmt: skip
-    if wrong or not any(map(_OPTION.fullmatch, lines)):
-        said = f"has the line {wrong[0]!r}" if wrong else "sets no option"
-        raise UserError(f"{file} {said}: write lines such as CONFIG_X=y and # CONFIG_X is not set.")
+    if not _OPTION.search(file.read_text("utf-8", "replace")):
+        raise UserError(
+            f"{file} sets no option: write lines such as CONFIG_X=y and # CONFIG_X is not set."
+        )
     return file
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text("utf-8", "replace")
-    except OSError as error:
-        raise UserError(f"{file} cannot be read ({error.strerror}): check its path.") from None
 
 
 @dataclass(frozen=True)
 class Setting:
     """What differs from how a cell runs otherwise; empty fields change nothing.
 
-    `boot` are
-    words for the kernel's command line, `board` properties of QEMU's board,
-    `machine` is run instead of the one that was asked for, `cpus` is the
-    guest's number of CPUs, for experiments that do not ask for one. `fragment`
-    is the path in this repository of a file that is laid over the configuration,
-    for which the kernels are built. `quick` settings belong to the quick matrix.
-    `releases` are those whose kernels have it; empty for all.
+    `boot` are words for the kernel's command line, `board` properties of QEMU's board, `machine`
+    replaces the one that was asked for, `cpus` is for experiments that do not ask for a number.
+    `fragment` is laid over the configuration of the kernels. `quick` settings belong to the quick
+    matrix. `releases` are those whose kernels have it; empty for all.
     """
 
     name: str

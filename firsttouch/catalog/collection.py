@@ -3,29 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from firsttouch.catalog.arms import Arm, load_arm
-from firsttouch.catalog.experiments import Experiment, load_experiment
-from firsttouch.catalog.machines import Machine, load_machine
-from firsttouch.errors import UserError
+from firsttouch.catalog.arms import Arm, arm_names, load_arm
+from firsttouch.catalog.experiments import Experiment, experiment_names, load_experiment
+from firsttouch.catalog.machines import Machine, load_machine, machine_names
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Experiments in the order in which they are reported, machines and arms, by name.
-
-    `broken` maps each name that could not be loaded to the reason.
-    """
+    """Experiments in the order in which they are reported, machines and arms, by name."""
 
     experiments: Mapping[str, Experiment]
     machines: Mapping[str, Machine]
     arms: Mapping[str, Arm]
-    broken: Mapping[str, str] = field(default_factory=dict)
 
     def adding(self, arms: Iterable[Arm]) -> Catalog:
         return replace(self, arms={**self.arms, **{arm.name: arm for arm in arms}})
@@ -47,18 +42,15 @@ class Catalog:
 def load_catalog(
     experiments: Iterable[str], machines: Iterable[str], arms: Iterable[str]
 ) -> Catalog:
-    """Load these names; `broken` of the catalogue says why one could not be loaded."""
-    broken: dict[str, str] = {}
-
-    def load(names: Iterable[str], load_file: Callable[[str], T]) -> dict[str, T]:
-        entries = {}
-        for name in dict.fromkeys(names):
-            try:
-                entries[name] = load_file(name)
-            except UserError as error:
-                broken[name] = str(error)
-        return entries
-
-    loaded = load(experiments, load_experiment)
+    """Load these names; one without a file, which results may have, is left out."""
+    loaded = _load(experiments, experiment_names(), load_experiment)
     ordered = sorted(loaded.items(), key=lambda entry: (entry[1].order, entry[0]))
-    return Catalog(dict(ordered), load(machines, load_machine), load(arms, load_arm), broken)
+    return Catalog(
+        dict(ordered),
+        _load(machines, machine_names(), load_machine),
+        _load(arms, arm_names(), load_arm),
+    )
+
+
+def _load(names: Iterable[str], known: Sequence[str], load: Callable[[str], T]) -> dict[str, T]:
+    return {name: load(name) for name in dict.fromkeys(names) if name in known}

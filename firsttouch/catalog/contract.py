@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What ftbench and the modelled PMU can do, and checks of experiments against it.
 
-``ftbench --list=json`` lists the experiments, parameters, values, options and
-metrics that it has. A file that asks for anything else is refused before a
-kernel is built or a guest booted.
+``ftbench --list=json`` lists the experiments, parameters, values and metrics that it has. A
+file that asks for anything else is refused before a kernel is built or a guest booted.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ RECORDED = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter or option of ftbench, as it lists it.
-
-    `type` is ``choice``, ``size`` (bytes), ``count``, ``flag`` or ``path``; `max` is None
-    where there is no bound.
-    """
+    """A parameter of ftbench, as it lists it; `type` is ``choice``, ``size`` or ``count``."""
 
     name: str
     type: str
@@ -79,10 +74,9 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One experiment of ftbench: its parameters, its options, the units of its metrics."""
+    """One experiment of ftbench: its parameters, and the units of its metrics."""
 
     parameters: Mapping[str, Parameter]
-    options: Mapping[str, Parameter]
     units: Mapping[str, str]
 
 
@@ -104,7 +98,8 @@ class Contract:
             raise table.error(
                 "runs", f"is {experiment.runs!r}: ftbench has no such experiment; {near}"
             )
-        for name, values in experiment.parameters.items():
+        quick = (experiment.quick or {}).items()
+        for name, values in [*experiment.parameters.items(), *quick]:
             if name not in benchmark.parameters:
                 near = nearest(name, benchmark.parameters)
                 raise table.error(
@@ -114,18 +109,6 @@ class Contract:
                 problem_of = benchmark.parameters[name].problem
                 if not str(value).startswith("@") and (problem := problem_of(value)):
                     raise table.error(f"parameters.{name}", problem)
-        # --set can select one of the parameter's values, --size can select any size.
-        for name, values in (experiment.quick or {}).items():
-            listed = experiment.parameters[name]
-            for value in values:
-                if name == "size":
-                    problem = benchmark.parameters[name].problem(value)
-                else:
-                    near = nearest(str(value), map(str, listed))
-                    problem = None if value in listed else f"names {value!r}: {near}"
-                if problem:
-                    raise table.error(f"quick.{name}", problem)
-        _check_options(table, experiment, benchmark)
         units = {**benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED}
         for number, metric in enumerate(experiment.metrics):
             if metric.name not in units:
@@ -143,34 +126,16 @@ class Contract:
                 raise UserError(f"{experiment.name}: {name} {problem}")
 
 
-def _check_options(table: Fields, experiment: Experiment, benchmark: Benchmark) -> None:
-    words = list(experiment.options)
-    while words:
-        word = words.pop(0)
-        name, equals, value = word.removeprefix("--").partition("=")
-        option = benchmark.options.get(name)
-        if not word.startswith("--") or option is None:
-            options = [f"--{options}" for options in benchmark.options]
-            raise table.error("options", f"names {word!r}: {nearest(word, options)}")
-        if option.type == "flag":
-            continue
-        if not equals and not words:
-            raise table.error("options", f"ends in {word!r}: give its value after it.")
-        if problem := option.problem(value if equals else words.pop(0)):
-            raise table.error("options", f"{word!r} {problem}")
-
-
 def parse_contract(text: str) -> Contract:
     """Return the contract that `text`, the output of ``ftbench --list=json``, states."""
 
-    def parameters(entry: Fields, key: str) -> dict[str, Parameter]:
-        listed = [read(each, Parameter, strict=False) for each in entry.tables(key)]
+    def parameters(entry: Fields) -> dict[str, Parameter]:
+        listed = [read(each, Parameter, strict=False) for each in entry.tables("params")]
         return {parameter.name: parameter for parameter in listed}
 
     return Contract({
         entry.take("name", str): Benchmark(
-            parameters(entry, "params"),
-            parameters(entry, "options"),
+            parameters(entry),
             {each.take("name", str): each.take("unit", str) for each in entry.tables("metrics")},
         )
         for entry in parse_json(text, "ftbench --list=json").tables("experiments")

@@ -147,22 +147,14 @@ _LAST = 1000
 class Experiment:
     """An experiment of the laboratory; experiments are reported by `order`, then by name.
 
-    `runs`: the experiment of ftbench that it runs, usually of the same name.
-    `parameters`: the values of each parameter; every combination is a cell.
-    Values that begin with ``@`` come from the machine (see
-    catalog/machines.py). `compare`: the arm whose change against stock
-    is reported. `file_size`: the parameter with the size of a file on the
-    guest's disk. `root`: the packages on the guest's disk, in place of such a
-    file. `one_guest`: all cells of an arm and a machine run one after the
-    other in one guest, because earlier cells do not affect later ones.
-    `scripts`: what a shell runs, by the value of the parameter ``program``.
-    `cited`: published figures that are not a change from stock to `compare`;
-    the report shows them, with their source, beside what is measured.
-    `figures`: the pictures in the report; without any, it has the first metric that differs
-    between arms. `quick`: the values that `firsttouch lab --quick` uses instead of those in
-    `parameters`; an experiment where it is None has no quick form.
-    `layouts`: how many layouts (lab/cells.py) each cell runs in.
-    `program`: the user's, which is in no file.
+    `runs`: the experiment of ftbench that it runs. `parameters`: every combination of their values
+    is a cell; those that begin with ``@`` come from the machine (catalog/machines.py). `compare`:
+    the arm whose change against stock is reported. `file_size`: the parameter with the size of a
+    file on the guest's disk; `root`: packages there instead. `one_guest`: all cells of an arm and
+    a machine run in one guest, because earlier cells do not affect later ones. `scripts`: what a
+    shell runs, by the value of the parameter ``program``. `cited`: published figures that are no
+    change from stock to `compare`. `quick`: the values of --quick; None: no quick form. `layouts`:
+    how many each cell runs in. `program`: the user's, which is in no file.
     """
 
     name: str

@@ -13,8 +13,7 @@ from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architec
 from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import MACHINES
-from firsttouch.quantities import parse_size
-from firsttouch.tables import Fields, file_of, names_in, read, read_named
+from firsttouch.tables import Bytes, Fields, file_of, names_in, read, read_named
 
 # The machine of a request that names none.
 DEFAULT_MACHINE = "neoverse-n1"
@@ -27,7 +26,7 @@ PAGE_SIZE = 4096
 class Cache:
     """One cache: `size` and `line` in bytes, `sets` = size / ways / line."""
 
-    size: int
+    size: Bytes
     ways: int
     source: str
     line: int = 64
@@ -119,27 +118,20 @@ def machine_names() -> list[str]:
 
 
 def load_machine(name: str) -> Machine:
-    table = read_named("machine", name, MACHINES, DEFAULT_MACHINE)
-    kinds = []
-    for entry in table.tables("cpus"):
-        kinds.append(
-            CpuKind(
-                _count(entry),
-                _cache(entry, "l1d"),
-                _cache(entry, "l1i"),
-                _cache(entry, "l2") if entry.has("l2") else None,
-            )
-        )
-        entry.done()
-    if not kinds:
-        raise table.error("cpus", "is missing: add one [[cpus]] table per kind of CPU.")
+    table = read_named("machine", name, MACHINES)
     # For readers of the file alone.
     table.take("used_in", str, "")
-    l3 = _cache(table, "l3") if table.has("l3") else None
-    return read(
-        table, Machine, name=name, midr=_midr(table), cpus=tuple(kinds), l3=l3,
-        architecture=DEFAULT_ARCHITECTURE,
-    )  # fmt: skip
+    machine = read(table, Machine, name=name, midr=_midr(table), architecture=DEFAULT_ARCHITECTURE)
+    if not 1 <= machine.count <= 8:
+        raise table.error("cpus", f"has {machine.count} CPUs: give 1 to 8.")
+    for cache in [machine.l3, *(c for kind in machine.cpus for c in (kind.l1d, kind.l1i, kind.l2))]:
+        if cache and not _is_possible(cache):
+            raise table.error(
+                "cpus",
+                f"has an impossible cache: {cache.size} bytes in {cache.ways} ways of {cache.line}-"
+                "byte lines do not give a power of two of sets: correct size, ways or line.",
+            )
+    return machine
 
 
 def _midr(parent: Fields) -> int | None:
@@ -148,38 +140,18 @@ def _midr(parent: Fields) -> int | None:
     table = parent.table("midr")
     text = table.take("value", str)
     table.take("source", str)
-    table.done()
     if not re.fullmatch(r"0x[0-9a-f]{8}", text):
         raise table.error("value", f"is {text!r}: write MIDR_EL1 as 0x and 8 digits, 0x413fd0c1.")
     return int(text, 16)
 
 
-def _count(table: Fields) -> int:
-    count = table.take("count", int, 1)
-    if not 1 <= count <= 8:
-        raise table.error("count", f"is {count}: it must be between 1 and 8.")
-    return count
-
-
-def _cache(parent: Fields, key: str) -> Cache:
-    table = parent.table(key)
-    try:
-        size = parse_size(table.take("size", str))
-    except ValueError as error:
-        raise table.error("size", f"cannot be read: {error}.") from None
-    cache = read(table, Cache, size=size)
-    for what, value in (("ways", cache.ways), ("line", cache.line)):
-        if value <= 0:
-            raise table.error(what, f"is {value}: it must be more than 0.")
-    if cache.line & (cache.line - 1):
-        raise table.error("line", f"is {cache.line}: it must be a power of two.")
-    if size % (cache.ways * cache.line) or cache.sets & (cache.sets - 1):
-        raise table.error(
-            "size",
-            f"is impossible: {size} bytes in {cache.ways} ways of {cache.line}-byte lines "
-            "do not give a power of two of sets: correct size, ways or line.",
-        )
-    return cache
+def _is_possible(cache: Cache) -> bool:
+    if cache.ways < 1 or cache.line < 1:
+        return False
+    powers = (cache.line, cache.sets)
+    return cache.sets * cache.ways * cache.line == cache.size and not any(
+        number & (number - 1) for number in powers
+    )
 
 
 _PROPERTIES: dict[str, Callable[[Cache], list[Value]]] = {
@@ -194,10 +166,8 @@ _PROPERTIES: dict[str, Callable[[Cache], list[Value]]] = {
 def expand(params: Params, machine: Machine) -> list[Params]:
     """Return `params` with the values of `machine` for ``@CACHE.PROPERTY``, in each combination.
 
-    CACHE is ``l1d``, ``l2``, or ``level`` for the cache that the parameter ``level`` of the
-    same cell names. PROPERTY is ``way_size`` or ``size`` in bytes, ``ways``, ``colors`` (0 to
-    the number of colours - 1) or ``places`` (1 to 2 x ways + 2). The caches are those of the
-    first CPU, where experiments run. Raises UserError for one that the machine lacks.
+    CACHE is ``l1d`` or ``l2`` of the first CPU, where experiments run, or ``level`` for the one
+    that the parameter ``level`` names. Raises UserError for one that the machine lacks.
     """
     choices = [
         _values(value, params, machine) if str(value).startswith("@") else [value]

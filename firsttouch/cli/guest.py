@@ -25,7 +25,7 @@ from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
-from firsttouch.cli.options import add_source, release_of, size_of
+from firsttouch.cli.options import add_source, option, release_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
@@ -41,24 +41,19 @@ def add_options(guest: argparse.ArgumentParser) -> None:
         "that of the shell or the command. Ctrl-A x ends the guest."
     )
     add_source(guest)
-    add = guest.add_argument
-    add("--arm", default="on", metavar="A", help="how the kernel is built and booted (default on)")
-    add("--kernel", type=Path, metavar="IMAGE", help="boot this image of arm64; nothing is built")
-    add(
-        "--machine",
+    option(guest, "--arm A", "how the kernel is built and booted (default on)", default="on")
+    option(guest, "--kernel IMAGE", "boot this image of arm64; nothing is built", kind=Path)
+    option(
+        guest, "--machine M", f"a machine of machines/ (default {DEFAULT_MACHINE})",
         default=DEFAULT_MACHINE,
-        metavar="M",
-        help=f"a machine of machines/ (default {DEFAULT_MACHINE})",
-    )
-    add("--exec", metavar="CMD", help="run a command by busybox's shell instead of a shell")
-    add(
-        "--share",
-        type=Path,
-        metavar="DIR",
-        help="copy a folder to /share, and back at the end what was changed or made there",
-    )
-    add("--cpus", type=int, default=1, metavar="N", help="CPUs of the guest (default 1)")
-    add("--memory", metavar="BYTES", help="memory of the guest (default 4G)")
+    )  # fmt: skip
+    option(guest, "--exec CMD", "run a command by busybox's shell instead of a shell")
+    option(
+        guest, "--share DIR",
+        "copy a folder to /share, and back at the end what was changed or made there", kind=Path,
+    )  # fmt: skip
+    option(guest, "--cpus N", "CPUs of the guest (default 1)", kind=int, default=1)
+    option(guest, "--memory BYTES", "memory of the guest (default 4G)")
     guest.set_defaults(run=_run)
 
 
@@ -66,11 +61,11 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     arm, machine = load_arm(options.arm), load_machine(options.machine)
     if options.exec is None and not sys.stdin.isatty():
         raise UserError("standard input is no terminal: run a command by --exec 'CMD'.")
-    for option, path, exists in (
+    for name, path, exists in (
         ("--kernel", options.kernel, Path.is_file), ("--share", options.share, Path.is_dir),
     ):  # fmt: skip
         if path and not exists(path):
-            raise UserError(f"{option} {path} does not exist: give one that does.")
+            raise UserError(f"{name} {path} does not exist: give one that does.")
     if options.kernel and (options.release or options.source):
         raise UserError("--kernel is an image: drop --release and --source.")
     if options.cpus < 1:

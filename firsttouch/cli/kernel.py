@@ -15,7 +15,7 @@ from firsttouch.building.source import KernelSource, debian_source, user_source
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
-from firsttouch.cli.options import add_architecture, add_source, release_of
+from firsttouch.cli.options import add_architecture, add_source, option, release_of
 from firsttouch.errors import HostError, UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.processes import output
@@ -26,55 +26,46 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
     actions = kernel.add_subparsers(required=True, metavar="ACTION")
     fetch = actions.add_parser("fetch", help="fetch the newest source of a release")
     fetch.add_argument("--release", default=DEFAULT_RELEASE, metavar="R")
-    fetch.add_argument(
-        "--configuration",
-        type=Path,
-        metavar="FILE",
-        help="use Debian's configuration from FILE and fetch nothing, for a host without apt",
-    )
+    option(
+        fetch, "--configuration FILE",
+        "use Debian's configuration from FILE and fetch nothing, for a host without apt",
+        kind=Path,
+    )  # fmt: skip
     add_architecture(fetch)
     fetch.set_defaults(run=_fetch)
     build = actions.add_parser("build", help="build one image and print its path")
     add_source(build)
-    which = build.add_mutually_exclusive_group()
-    which.add_argument("--stock", action="store_true", help="without the features")
-    which.add_argument("--arm", metavar="A", help="the kernel that this arm boots")
+    option(build, "--stock", "without the features")
+    option(build, "--arm A", "the kernel that this arm boots")
     add_architecture(build)
     build.set_defaults(run=_build)
     package = actions.add_parser(
         "package", help="build a Debian package to install on a machine, and print its path"
     )
     add_source(package)
-    package.add_argument(
-        "--flavour",
-        choices=FLAVOURS,
-        default=CLOUD,
-        help="Debian's configuration (default: %(default)s)",
-    )
-    package.add_argument("--stock", action="store_true", help="without the features")
+    option(
+        package, "--flavour", "Debian's configuration (default: %(default)s)",
+        choices=FLAVOURS, default=CLOUD,
+    )  # fmt: skip
+    option(package, "--stock", "without the features")
     package.set_defaults(run=_package)
     series = actions.add_parser("series", help="write the series, for git am")
     add_source(series)
-    series.add_argument(
-        "--feature",
-        action="append",
-        metavar="NAME",
-        help="only the series of this feature; repeat for more (default: each)",
-    )
-    series.add_argument(
-        "--out",
-        type=Path,
-        default=Path("series"),
-        metavar="DIR",
-        help="each series goes to DIR/FEATURE (default DIR: series); numbered patches there "
+    option(
+        series, "--feature NAME...",
+        "only the series of this feature; repeat for more (default: each)",
+    )  # fmt: skip
+    option(
+        series, "--out DIR",
+        "each series goes to DIR/FEATURE (default DIR: series); numbered patches there "
         "are replaced",
-    )
-    series.add_argument(
-        "--author",
-        type=_identity,
-        metavar="NAME <ADDRESS>",
-        help="sign off the patches, as maintainer of the new files (default: git's user)",
-    )
+        default=Path("series"), kind=Path,
+    )  # fmt: skip
+    option(
+        series, "--author NAME <ADDRESS>",
+        "sign off the patches, as maintainer of the new files (default: git's user)",
+        kind=_identity,
+    )  # fmt: skip
     series.set_defaults(run=_series)
 
 
@@ -117,7 +108,7 @@ def _package(options: argparse.Namespace, reporter: Reporter) -> int:
 
 def _series(options: argparse.Namespace, reporter: Reporter) -> int:
     series = all_series()
-    for name in options.feature or ():
+    for name in options.feature:
         if name not in series:
             raise UserError(f"--feature {name}: no such series; use one of {', '.join(series)}.")
     author = options.author or _git_user()

@@ -13,27 +13,20 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import NoReturn, TextIO
 
 from firsttouch import __version__
 from firsttouch.building.store import store_root
 from firsttouch.errors import FirsttouchError, UserError
-from firsttouch.files import least_room
 from firsttouch.progress import Reporter
-from firsttouch.terminal import ERRORS, interrupt_on_signals
+from firsttouch.terminal import interrupt_on_signals
 
 _EXAMPLES = """examples:
   firsttouch lab                                   the default plan: stock against changed
   firsttouch lab --dry-run                         the plan, and an estimate of the time
-  firsttouch lab --quick                           a first answer, with fewer and smaller cells
-  firsttouch lab --list                            experiments, machines, arms, releases
-  firsttouch lab --experiment populate --size 64M  one experiment, smaller
   firsttouch lab --experiment populate --set by=ldadd --set page=4k --arm stock --arm rmw
   firsttouch lab --release 7.3 --machine cortex-a72
-  firsttouch lab --source ~/linux                  your own kernel tree
-  firsttouch lab --on slurm                        the same, on the nodes of a cluster
   firsttouch try ~/my.patch                        the cost of a patch, per fault
   firsttouch try --boot init_on_alloc=0            the same for a boot parameter
   firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
@@ -43,11 +36,8 @@ _EXAMPLES = """examples:
   firsttouch trace -- perl -e 1                    the page faults of a program, on this host
   firsttouch report out                            draw out/report.html again
   firsttouch compare out ~/colleague/out           two result sets side by side
-  firsttouch export --format md out                the tables as Markdown
   firsttouch export --format svg --out svg out     the figures, a file each
-  firsttouch export --format folded out/profile    the stacks, for other tools
   firsttouch kernel series --release 7.3 --out series/
-  firsttouch store prune --keep 20G                remove the least recently used
 
 You can add machines, experiments and arms in machines/, experiments/ and arms/ below
 ~/.config/firsttouch ($XDG_CONFIG_HOME/firsttouch).
@@ -58,14 +48,14 @@ You can add machines, experiments and arms in machines/, experiments/ and arms/ 
 # the command that runs is imported: all of them together take several times as long to import
 # as a short command takes to run.
 _COMMANDS = {
-    "doctor": ("doctor:add_options", "check for missing dependencies"),
-    "lab": ("lab:add_options", "build kernels, boot them, measure and compare"),
+    "doctor": ("host:doctor_options", "check for missing dependencies"),
+    "lab": ("lab:lab_options", "build kernels, boot them, measure and compare"),
     "try": (
         "tried:add_options",
         "measure the cost of a kernel patch, a configuration or a boot parameter",
     ),
     "profile": (
-        "profile:add_options",
+        "lab:profile_options",
         "count kernel instructions by function, with a flame graph",
     ),
     "count": (
@@ -88,9 +78,9 @@ _COMMANDS = {
         "export results as Markdown, CSV, SVG figures or folded stacks",
     ),
     "kernel": ("kernel:add_options", "fetch, build or package a kernel, write the patch series"),
-    "store": ("store:add_options", "list or prune the cache of builds and results"),
+    "store": ("host:store_options", "list or prune the cache of builds and results"),
     "completion": (
-        "completion:add_options",
+        "host:completion_options",
         "print a completion script for your shell",
     ),
 }
@@ -134,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if "_ARGCOMPLETE" in os.environ:
-        from firsttouch.cli.completion import complete
+        from firsttouch.cli.host import complete
 
         _, *words = os.environ.get("COMP_LINE", "").split() or [""]
         complete(full_parser(next(iter(words), "")))
@@ -156,7 +146,6 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
 
 # The text by which a compiler or another tool reports a full disk.
 _NO_SPACE = os.strerror(errno.ENOSPC)
-_STANDARD_OUTPUT = "standard output"
 
 
 def exit_status(run: Callable[[], int], options: argparse.Namespace) -> int:
@@ -169,103 +158,47 @@ def exit_status(run: Callable[[], int], options: argparse.Namespace) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A character that the terminal cannot show must not end the command.
-            stream.reconfigure(errors=ERRORS)
+            stream.reconfigure(errors="replace")
     try:
         try:
             status = run()
-            _flush()
+            sys.stdout.flush()
             return status
         except FirsttouchError as error:
-            return _report_error(error, options)
+            if any(_NO_SPACE in line for line in error.detail):
+                return _report(_full_disk(), error.detail)
+            return _report(str(error), error.detail, error.exit_status)
         except BrokenPipeError:
             raise
         except OSError as error:
-            return _report_os_error(error, options)
+            return _report_os_error(error)
         except KeyboardInterrupt as interrupt:
             number = next(iter(interrupt.args), signal.SIGINT)
-            return _report_interrupt(number, options)
+            kept: str = getattr(options, "at_interrupt", "")
+            return _report(f"interrupted{f'; {kept}' if kept else ''}.", status=128 + number)
     except BrokenPipeError:
         _let_go(sys.stdout, sys.stderr)
         return 128 + signal.SIGPIPE
 
 
-def _flush() -> None:
-    try:
-        print(end="", flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        error.filename = _STANDARD_OUTPUT
-        # Python would flush it again at exit, and fail again.
-        _let_go(sys.stdout)
-        raise
-
-
-def _report_error(error: FirsttouchError, options: argparse.Namespace) -> int:
-    """Print an error of this project, or the full disk that caused it."""
-    if any(_NO_SPACE in line for line in error.detail):
-        return _report(_full_disk(options), error.detail)
-    return _report(str(error), error.detail, error.exit_status)
-
-
-def _report_os_error(error: OSError, options: argparse.Namespace) -> int:
+def _report_os_error(error: OSError) -> int:
     reason = error.strerror or str(error)
     where = f"{error.filename}: " if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        if error.filename == _STANDARD_OUTPUT or (not error.filename and _is_full(sys.stdout)):
-            # It cannot be written when the process ends, either.
-            _let_go(sys.stdout)
-            return _report(f"{_STANDARD_OUTPUT}: {reason}: print to another file.")
-        return _report(_full_disk(options, reason))
+        # If it is standard output, Python would flush it again at exit, and fail again.
+        _let_go(sys.stdout)
+        return _report(_full_disk(where))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        root, place = store_root(), Path(error.filename2 or error.filename or "/nowhere")
-        # A folder above the store may be what cannot be made.
-        if place.is_relative_to(root) or root.is_relative_to(place):
-            return _report(
-                f"cannot write below {root} ({reason}): "
-                "set XDG_CACHE_HOME to a directory that you can write."
-            )
-        return _report(f"{where}{reason}: change its permissions, then run the same command again.")
-    if reason.startswith("No usable temporary directory"):
-        return _report(f"{reason}: free some space there, or set TMPDIR to a directory with room.")
+        remedy = "change its permissions, or set XDG_CACHE_HOME to another place for the store"
+        return _report(f"{where}{reason}: {remedy}.")
     return _report(f"{where}{reason}: check this path, then run the same command again.")
 
 
-def _full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
-    """Return a message: which of the places that a command writes to is full, and what to do."""
-    out: Path | None = getattr(options, "out", None)
-    directory: Path | None = getattr(options, "directory", None)
-    printed = Path("/proc/self/fd/1").resolve()
-    remedies = {
-        **({out: "name another directory by --out"} if out else {}),
-        **({directory: "copy it to a disk with room"} if directory else {}),
-        store_root(): "set XDG_CACHE_HOME to a directory with room",
-        Path(os.environ.get("TMPDIR") or "/tmp"): "set TMPDIR to a directory with room",
-        **({printed: "print to another file"} if printed.is_file() else {}),
-    }
-    full = least_room(remedies)
-    free = f"free some space there, or {remedies[full]}"
-    if full == store_root():
-        free = (
-            "`firsttouch store list` shows its contents, `firsttouch store prune --keep SIZE` "
-            f"leaves that much of it; or {remedies[full]}"
-        )
-    return f"{full}: {reason}: {free}."
-
-
-def _is_full(stream: TextIO) -> bool:
-    """Tell whether a stream cannot write what it still holds."""
-    try:
-        stream.flush()
-    except OSError as error:
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return False
-
-
-def _report_interrupt(number: int, options: argparse.Namespace) -> int:
-    """Print that a signal ended the command, and what the command keeps, if anything."""
-    rest: str = getattr(options, "at_interrupt", "")
-    return _report(f"interrupted{f'; {rest}' if rest else ''}.", status=128 + number)
+def _full_disk(where: str = "") -> str:
+    return (
+        f"{where}{_NO_SPACE}: free some space, such as by `firsttouch store prune --keep SIZE` of "
+        f"{store_root()}; XDG_CACHE_HOME, TMPDIR and --out name other disks."
+    )
 
 
 def _let_go(*streams: TextIO) -> None:

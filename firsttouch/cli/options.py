@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from firsttouch.catalog.architectures import (
@@ -22,92 +22,80 @@ from firsttouch.quantities import parse_size
 _NOT_TIMED = ("jobs", "matrix", "setting", "reply", "bisect")
 
 
+def option(
+    parser: argparse.ArgumentParser,
+    spec: str,
+    text: str,
+    *,
+    default: object = None,
+    kind: Callable[[str], object] = str,
+    choices: Sequence[str] | None = None,
+    dest: str | None = None,
+) -> None:
+    """Add an option: "--json" is a flag, "--size BYTES" has a value, "--arm A..." many of them."""
+    name, _, metavar = spec.partition(" ")
+    dest = dest or name.removeprefix("--").replace("-", "_")
+    if not metavar and not choices:
+        parser.add_argument(name, action="store_true", dest=dest, help=text)
+        return
+    several = metavar.endswith("...")
+    parser.add_argument(
+        name, dest=dest, help=text, type=kind, choices=choices,
+        action="append" if several else "store",
+        default=[] if several else default, metavar=metavar.removesuffix("...") or None,
+    )  # fmt: skip
+
+
 def add_source(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--release",
-        default=None,
-        metavar="R",
-        help=f"a kernel release with hooks (default {DEFAULT_RELEASE})",
-    )
-    parser.add_argument(
-        "--source",
-        type=Path,
-        metavar="TREE",
-        help="your own kernel source: a tree or a tarball, patched "
+    option(parser, "--release R", f"a kernel release with hooks (default {DEFAULT_RELEASE})")
+    option(
+        parser, "--source TREE",
+        "your own kernel source: a tree or a tarball, patched "
         "with the hooks of the closest release",
-    )
+        kind=Path,
+    )  # fmt: skip
 
 
 def add_architecture(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--arch",
-        default=DEFAULT_ARCHITECTURE,
-        metavar="NAME",
-        help=f"one of {', '.join(architecture_names())} (default: %(default)s)",
-    )
+    names = ", ".join(architecture_names())
+    text = f"one of {names} (default: %(default)s)"
+    option(parser, "--arch NAME", text, default=DEFAULT_ARCHITECTURE)
 
 
-def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = True) -> None:
+def add_out(parser: argparse.ArgumentParser, out: str) -> None:
+    option(parser, "--out DIR", f"output directory (default {out}/)", default=Path(out), kind=Path)
+
+
+def add_selection(parser: argparse.ArgumentParser, out: str, *, arms: bool = True) -> None:
     """Add the options that select the cells of a run, and where their results go.
 
     Without `arms`, the command has another way to say which arms run.
     """
     add_source(parser)
-    parser.add_argument(
-        "--machine",
-        action="append",
-        default=[],
-        metavar="M",
-        help=f"a machine of machines/ (default {DEFAULT_MACHINE}); may be repeated",
-    )
-    parser.add_argument(
-        "--experiment",
-        action="append",
-        default=[],
-        metavar="E",
-        help="an experiment of experiments/ (default: all of the default plan)",
-    )
+    option(
+        parser, "--machine M...",
+        f"a machine of machines/ (default {DEFAULT_MACHINE}); may be repeated",
+    )  # fmt: skip
+    option(
+        parser, "--experiment E...",
+        "an experiment of experiments/ (default: all of the default plan)",
+    )  # fmt: skip
     if arms:
-        parser.add_argument(
-            "--arm",
-            action="append",
-            default=[],
-            metavar="A",
-            help=f"one of {', '.join(arm_names())} (default: the experiment's arms)",
-        )
-    parser.add_argument(
-        "--size",
-        metavar="BYTES",
-        help="bytes to map; K, M and G are accepted",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PARAM=VALUE",
+        names = ", ".join(arm_names())
+        option(parser, "--arm A...", f"one of {names} (default: the experiment's arms)")
+    option(parser, "--size BYTES", "bytes to map; K, M and G are accepted")
+    option(
+        parser, "--set PARAM=VALUE...",
+        "run only the cells with this value of a parameter; may be repeated for more values",
         dest="settings",
-        help="run only the cells with this value of a parameter; may be repeated for more values",
-    )
-    parser.add_argument(
-        "--setting",
-        action="append",
-        default=[],
-        metavar="S",
-        help="run in this setting, such as kpti-off; may be repeated",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="number of parallel guests (default: as many as CPUs and memory allow)",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=out,
-        metavar="DIR",
-        help=f"output directory (default {out}/)",
-    )
+    )  # fmt: skip
+    option(parser, "--setting S...", "run in this setting, such as kpti-off; may be repeated")
+    option(
+        parser, "--jobs N",
+        "number of parallel guests (default: as many as CPUs and memory allow)", kind=int,
+    )  # fmt: skip
+    add_out(parser, out)
+    parser.set_defaults(at_interrupt="finished cells are kept; run the same command to resume")
 
 
 def request_of(

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from firsttouch.analysis.dataset import Dataset, read_dataset
-from firsttouch.cli.timed import show_times
-from firsttouch.errors import UserError, nearest
+from firsttouch.analysis.dataset import read_dataset
+from firsttouch.cli.options import option
+from firsttouch.cli.running import show_times
+from firsttouch.errors import UserError
 from firsttouch.lab.cells import Timing
 from firsttouch.lab.results import read_times, timings_in
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_list
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.printing import compared_surveys, print_survey
@@ -29,51 +28,38 @@ from firsttouch.views.profile import folded
 from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console
 
+_TIMINGS: tuple[Timing, ...] = ("icount", "kvm", "host")
 # Besides the formats of tables.
 _FIGURES, _FOLDED = "svg", "folded"
-_WORDS: Mapping[Timing, str] = {"icount": "counts", "kvm": "times", "host": "a survey"}
 
 
 def report_options(report: argparse.ArgumentParser) -> None:
-    report.add_argument(
-        "directory", type=Path, metavar="DIR", help="a directory of `lab` or `trace`"
-    )
+    _add_directory(report)
     report.set_defaults(run=_report)
+
+
+def _add_directory(parser: argparse.ArgumentParser) -> None:
+    help_line = "a directory of `lab` or `trace`"
+    parser.add_argument("directory", type=Path, metavar="DIR", help=help_line)
 
 
 def compare_options(sets: argparse.ArgumentParser) -> None:
     for name in ("A", "B"):
-        sets.add_argument(
-            name.lower(),
-            type=Path,
-            metavar=name,
-            help="a directory of results, a survey or a trace",
-        )
-    sets.add_argument("--json", action="store_true", help="print the comparison as JSON")
+        help_line = "a directory of results, a survey or a trace"
+        sets.add_argument(name.lower(), type=Path, metavar=name, help=help_line)
+    option(sets, "--json", "print the comparison as JSON")
     sets.set_defaults(run=_compare)
 
 
 def export_options(others: argparse.ArgumentParser) -> None:
-    others.add_argument(
-        "directory", type=Path, metavar="DIR", help="a directory of `lab` or `trace`"
-    )
-    others.add_argument(
-        "--format",
-        choices=(*FORMATS, _FIGURES, _FOLDED),
-        default="md",
-        help="Markdown (default), CSV, SVG: the figures of the report, folded: the stacks of a "
+    _add_directory(others)
+    option(
+        others, "--format",
+        "Markdown (default), CSV, SVG: the figures of the report, folded: the stacks of a "
         "profile or a trace, also for speedscope",
-    )
-    others.add_argument(
-        "--experiment",
-        action="append",
-        default=[],
-        metavar="E",
-        help="an experiment of these results (default: all)",
-    )
-    others.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="where the SVG files go; only for --format svg"
-    )
+        choices=(*FORMATS, _FIGURES, _FOLDED), default="md",
+    )  # fmt: skip
+    option(others, "--out FOLDER", "where the SVG files go; only for --format svg", kind=Path)
     others.set_defaults(run=_export)
 
 
@@ -105,41 +91,27 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError("--format svg writes files: give it --out FOLDER, and no other format.")
     traced = options.directory / DATA_FILE
     if options.format == _FOLDED and traced.is_file():
-        if options.experiment:
-            raise UserError("--experiment selects results of `firsttouch lab`: a trace has none.")
         read = read_recording(traced)
         print(folded_trace(read.totals, read.symbols), end="")
         return 0
     if traced.is_file() and not timings_in(options.directory):
         raise UserError(f"{options.directory} has a trace: use --format folded.")
-    dataset = _only(read_dataset(options.directory), options.experiment)
+    dataset = read_dataset(options.directory)
     if options.out:
         for file in write_figures(figure_files(dataset), options.out):
             print(file)
     elif options.format == _FOLDED:
-        print(_folded(dataset, options.directory), end="")
+        if not (stacks := folded(dataset)):
+            raise UserError(
+                f"{options.directory} has no profile: give a directory that `firsttouch profile "
+                "--out` filled."
+            )
+        print(stacks, end="")
     else:
         print(export(dataset, options.format), end="")
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")
     return 1 if dataset.notes else 0
-
-
-def _folded(dataset: Dataset, directory: Path) -> str:
-    stacks = folded(dataset)
-    if not stacks:
-        raise UserError(
-            f"{directory} has no profile: give a directory that `firsttouch profile --out` filled."
-        )
-    return stacks
-
-
-def _only(dataset: Dataset, names: Sequence[str]) -> Dataset:
-    measured = list(dict.fromkeys(case.experiment.name for case in dataset.cases))
-    for name in names:
-        if name not in measured:
-            raise UserError(f"--experiment {name}: has no results here; {nearest(name, measured)}")
-    return dataset.only(names) if names else dataset
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -169,12 +141,9 @@ def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
 def _common_timing(a: Path, b: Path) -> Timing:
     """Return what two sets of results are compared by: counts if both have them."""
     ours, theirs = timings_in(a), timings_in(b)
-    for timing in _WORDS:
+    for timing in _TIMINGS:
         if timing in ours & theirs:
             return timing
     if ours and theirs:
-        has, other = (
-            format_list([_WORDS[each] for each in sorted(those)]) for those in (ours, theirs)
-        )
-        raise UserError(f"{a} has {has}, and {b} has {other}: compare two of a kind.")
+        raise UserError(f"{a} and {b} have no kind of results in common: compare two of a kind.")
     return "icount"

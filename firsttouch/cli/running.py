@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.analysis.times import timed_rows
 from firsttouch.building.host_tools import processors
 from firsttouch.building.source import KernelSource, has_debian_source
 from firsttouch.building.store import stored_outcome
@@ -19,7 +21,7 @@ from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import experiment_names
 from firsttouch.catalog.machines import machine_names
-from firsttouch.catalog.releases import Release, load_release, release_names
+from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.errors import GuestError
 from firsttouch.files import write_atomically
 from firsttouch.lab.cells import Cell
@@ -31,18 +33,20 @@ from firsttouch.lab.guests import (
     stored_part,
 )
 from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.lab.results import FILE_NAME, Times
 from firsttouch.lab.run import RunResults, guests_at_once, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
+from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_duration, format_number_of
+from firsttouch.quantities import format_duration, format_list, format_number_of
 from firsttouch.tables import dump_json
 from firsttouch.views.html.page import write_report
 from firsttouch.views.rows import summary
 from firsttouch.views.terminal import heading, output_console, plain
+from firsttouch.views.times import print_times, times_document
 
 
-def print_list(console: Console) -> bool:
-    """Print all experiments, machines, arms and releases; return whether all files are valid."""
+def print_list(console: Console) -> None:
     catalog = load_catalog(experiment_names(), machine_names(), arm_names())
     experiments = []
     for experiment in catalog.experiments.values():
@@ -59,9 +63,6 @@ def print_list(console: Console) -> bool:
     _print("Settings (try --setting)", [(each.name, each.title) for each in settings], console)
     releases = [(name, f"Debian's {load_release(name).package}") for name in release_names()]
     _print("Releases (--release)", releases, console)
-    for problem in catalog.broken.values():
-        console.print(plain(f"Left out: {problem}"), soft_wrap=True)
-    return not catalog.broken
 
 
 def _print(title: str, entries: Iterable[tuple[str, str]], console: Console) -> None:
@@ -72,18 +73,28 @@ def _print(title: str, entries: Iterable[tuple[str, str]], console: Console) -> 
         console.print(plain(f"  {name:{width}}  {words}"), soft_wrap=True)
 
 
+# Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an
+# x86-64 host at 2.5 GHz.
+_OBJECT, _GUEST = 1.0, 10.0
+
+
 def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     """Print what a run of `request` would do; return the exit status."""
     release = release_of_request(request, reporter)
     plan = make_plan(request, release.name, contract)
-    source = planned_source(request, release, plan, reporter)
-    would = forecast(plan, release, source, guests_at_once(request.jobs))
-    work = [f"builds {format_number_of(would.builds, 'kernels')}"] * bool(would.builds)
-    if would.missing:
-        work.append(f"runs {format_number_of(would.missing, 'guests')}")
-        work.append(f"about {format_duration(would.seconds)}")
-    if would.stored:
-        work.append(f"{would.stored:,} in the store")
+    source = None
+    if request.source or has_debian_source(release):
+        source = source_of(request, release, reporter)
+        check_changes(parts_of(plan, plan.cells), source)
+    builds, missing = forecast(plan, source)
+    work = [f"builds {format_number_of(builds, 'kernels')}"] * bool(builds)
+    if missing:
+        seconds = builds * release.objects * _OBJECT / processors()
+        seconds += missing * _GUEST / guests_at_once(request.jobs)
+        work.append(f"runs {format_number_of(missing, 'guests')}")
+        work.append(f"about {format_duration(seconds)}")
+    if stored := len(plan.groups) - missing:
+        work.append(f"{stored:,} in the store")
     total = format_number_of(len(plan.groups), "guests")
     cells = format_number_of(len(plan.cells), "cells")
     console = output_console()
@@ -92,15 +103,21 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     return 0
 
 
-def planned_source(
-    request: Request, release: Release, plan: Plan, reporter: Reporter
-) -> KernelSource | None:
-    """Return the source of a plan if it is there without a download; None if it is not."""
-    if not request.source and not has_debian_source(release):
-        return None
-    source = source_of(request, release, reporter)
-    check_changes(parts_of(plan, plan.cells), source)
-    return source
+def forecast(plan: Plan, source: KernelSource | None) -> tuple[int, int]:
+    """Return how many kernels a run builds, and guests it runs; without a source, all."""
+    places = {part: stored_part(part, source) for part in parts_of(plan, plan.cells)}
+    builds = sum(
+        # What Debian built is fetched in seconds.
+        isinstance(part, Kernel) and part.kind != "debian" and not place
+        for part, place in places.items()
+    )
+    missing = len(plan.groups)
+    if source:
+        made = Parts(source, {part: place for part, place in places.items() if place})
+        for group in plan.groups:
+            if made.places.keys() >= set(parts_of(plan, group)):
+                missing -= stored_outcome(make_job(plan, group, made).key) is not None
+    return builds, missing
 
 
 @dataclass(frozen=True)
@@ -114,7 +131,6 @@ class LabReport:
 
 def measure(request: Request, contract: Contract, reporter: Reporter) -> LabReport:
     """Run `request`, and write summary.json and the report."""
-
     outcome = run_lab(request, contract, reporter)
     dataset = make_dataset(outcome.results, outcome.catalog)
     write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
@@ -122,12 +138,6 @@ def measure(request: Request, contract: Contract, reporter: Reporter) -> LabRepo
     if dataset.cases:
         report = str(write_report(dataset, request.out, base=request.baseline))
     return LabReport(outcome, dataset, report)
-
-
-def print_problems(measured: LabReport, request: Request, reporter: Reporter) -> int:
-    for problem in measured.outcome.catalog.broken.values():
-        reporter.say(f"firsttouch: {problem}")
-    return print_failures(measured.outcome, request.out / "log", request.source)
 
 
 def print_failures(outcome: RunResults, logs: Path, source: Path | None) -> int:
@@ -162,43 +172,29 @@ def _failures(outcome: RunResults, logs: Path, source: Path | None) -> Iterator[
         yield f"    It alone: {words}"
 
 
-# Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an
-# x86-64 host at 2.5 GHz.
-_OBJECT, _GUEST = 1.0, 10.0
+def run_times(
+    options: argparse.Namespace, request: Request, contract: Contract, reporter: Reporter
+) -> int:
+    """Measure times on this host and print them, or what it would measure; return the status."""
+    rounds = options.boots
+    if rounds is None:
+        rounds = QUICK_ROUNDS if request.quick else ROUNDS
+    if options.dry_run:
+        timed = plan_times(request, release_of_request(request, reporter).name, contract, rounds)
+        cells = format_number_of(len(timed.cells), "cells")
+        boots = format_number_of(rounds * len(timed.arms) * len(timed.guests), "boots")
+        print(f"{cells} on each of {format_list(timed.arms, 9)}: {rounds} rounds, {boots}.")
+        print(timed.note)
+        return 0
+    times = time_cells(request, contract, rounds, reporter)
+    show_times(times, json=options.json, every=options.table)
+    reporter.say(f"Every sample is in {request.out / FILE_NAME}.")
+    return 0
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """What a run would do: how many kernels it builds, guests it runs, and finds in the store.
-
-    The outcome of a guest with a part that is not built cannot be there. `seconds` is a rough
-    estimate of the whole run.
-    """
-
-    builds: int
-    missing: int
-    stored: int
-    seconds: float
-
-
-def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once: int) -> Forecast:
-    """Return what a run of `plan` would do; `source` is None if it is not fetched yet."""
-    places = {part: stored_part(part, source) for part in parts_of(plan, plan.cells)}
-    made = None
-    if source:
-        made = Parts(source, {part: place for part, place in places.items() if place})
-    # What Debian built is fetched in seconds.
-    builds = sum(
-        isinstance(part, Kernel) and part.kind != "debian" and not place
-        for part, place in places.items()
-    )
-    stored = sum(_is_stored(plan, group, made) for group in plan.groups)
-    missing = len(plan.groups) - stored
-    seconds = builds * release.objects * _OBJECT / processors() + missing * _GUEST / at_once
-    return Forecast(builds, missing, stored, seconds)
-
-
-def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool:
-    if parts is None or not parts.places.keys() >= set(parts_of(plan, group)):
-        return False
-    return stored_outcome(make_job(plan, group, parts).key) is not None
+def show_times(times: Times, *, json: bool = False, every: bool = False) -> None:
+    rows = timed_rows(times)
+    if json:
+        print(dump_json(times_document(times, rows)), end="")
+    else:
+        print_times(times, rows, output_console(), every=every)

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from firsttouch.building.store import locked
-from firsttouch.cli.options import settings_of
-from firsttouch.errors import HostError
+from firsttouch.cli.options import add_out, option, settings_of
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import FILE_NAME
@@ -26,36 +24,22 @@ from firsttouch.views.terminal import output_console
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run, at_interrupt="nothing was kept; run the same command again")
-    parser.add_argument(
-        "--seconds",
-        type=int,
-        default=DEFAULT_SECONDS,
-        metavar="N",
-        help=f"duration; a longer one is more precise (default {DEFAULT_SECONDS})",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("out"),
-        metavar="DIR",
-        help="output directory (default out/)",
-    )
-    parser.add_argument(
-        "--experiment",
-        action="append",
-        default=[],
-        metavar="E",
-        help="populate, read-fault or set-conflict (default: all); may be repeated",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PARAM=VALUE",
-        dest="settings",
-        help="only the cells whose parameter has this value, such as by=store or page=2m; may be "
+    option(
+        parser, "--seconds N",
+        f"duration; a longer one is more precise (default {DEFAULT_SECONDS})",
+        default=DEFAULT_SECONDS, kind=int,
+    )  # fmt: skip
+    add_out(parser, "out")
+    option(
+        parser, "--experiment E...",
+        "populate, read-fault or set-conflict (default: all); may be repeated",
+    )  # fmt: skip
+    option(
+        parser, "--set PARAM=VALUE...",
+        "only the cells whose parameter has this value, such as by=store or page=2m; may be "
         "repeated",
-    )
+        dest="settings",
+    )  # fmt: skip
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -80,20 +64,11 @@ def selected(experiments: Sequence[str], pairs: Sequence[str]) -> Callable[[Task
 
 
 def _finish(survey: Survey, directory: Path, reporter: Reporter) -> int:
-    """Print the survey and write it, even if printing fails; return the exit status."""
-    file, findings = directory / FILE_NAME, examine(survey)
-    try:
-        print_survey(findings, conclude(findings), output_console())
-        sys.stdout.flush()
-    finally:
-        try:
-            write_survey(directory, survey)
-        except OSError as error:
-            raise HostError(
-                f"cannot write {file} ({error.strerror}), so the samples are lost: "
-                "free some space, or name another directory by --out, and survey again."
-            ) from None
-    print(f"\nAll {len(survey.samples):,} samples are in {file}.")
+    """Write the survey and print it; return the exit status."""
+    write_survey(directory, survey)
+    findings = examine(survey)
+    print_survey(findings, conclude(findings), output_console())
+    print(f"\nAll {len(survey.samples):,} samples are in {directory / FILE_NAME}.")
     if survey.interrupted:
         reporter.say("firsttouch: interrupted; the samples so far are printed and kept.")
         return 130

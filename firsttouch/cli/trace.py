@@ -9,6 +9,7 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
+from firsttouch.cli.options import option
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable
 from firsttouch.progress import Reporter
@@ -30,46 +31,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "[--no-survey] [--try N] (-- COMMAND... | --pid PID [--seconds N])"
     )
     parser.set_defaults(run=_run)
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("out"),
-        metavar="DIR",
-        help="where trace.json, trace.html and trace.data go (default out/)",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print trace.json on standard output; what the command prints goes to standard error",
-    )
-    parser.add_argument(
-        "--no-call-chains",
-        action="store_true",
-        help="record less of each fault: no flame graph, and fewer faults lost",
-    )
-    parser.add_argument(
-        "--no-survey",
-        dest="survey",
-        action="store_false",
-        help="do not measure for three seconds what a fault costs here, where no survey is",
-    )
-    parser.add_argument(
-        "--pid", type=int, metavar="PID", help="trace a process that runs, with all its threads"
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        metavar="N",
-        help="with --pid: how long (default: until it ends, or Ctrl-C)",
-    )
-    parser.add_argument(
-        "--try",
-        dest="tried",
-        type=int,
-        metavar="N",
-        help="run the command again with remedy N, if it is a variable, and print what was "
+    option(
+        parser, "--out DIR",
+        "where trace.json, trace.html and trace.data go (default out/)",
+        default=Path("out"), kind=Path,
+    )  # fmt: skip
+    option(
+        parser, "--json",
+        "print trace.json on standard output; what the command prints goes to standard error",
+    )  # fmt: skip
+    option(
+        parser, "--no-call-chains",
+        "record less of each fault: no flame graph, and fewer faults lost",
+    )  # fmt: skip
+    option(
+        parser, "--no-survey",
+        "do not measure for three seconds what a fault costs here, where no survey is",
+    )  # fmt: skip
+    option(parser, "--pid PID", "trace a process that runs, with all its threads", kind=int)
+    option(
+        parser, "--seconds N", "with --pid: how long (default: until it ends, or Ctrl-C)",
+        kind=float,
+    )  # fmt: skip
+    option(
+        parser, "--try N",
+        "run the command again with remedy N, if it is a variable, and print what was "
         "predicted and measured",
-    )
+        kind=int, dest="tried",
+    )  # fmt: skip
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command and its words")
 
 
@@ -95,7 +84,7 @@ def _trace(
     file.unlink(missing_ok=True)
     root = Path("/") if target.pid is None else root_of(target.pid)
     record(target, file, reporter, aside=options.json)
-    provide_prices(directory, reporter, asked=options.survey)
+    provide_prices(directory, reporter, asked=not options.no_survey)
     read = read_recording(file, root)
     # Before the files, for which the disk may have no room.
     if not options.json:

@@ -30,14 +30,13 @@ from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.count import add_program, programs_of
 from firsttouch.cli.lab import add_form
-from firsttouch.cli.options import add_selection, check_time, request_of
-from firsttouch.cli.running import measure, print_failures, print_plan, print_problems
+from firsttouch.cli.options import add_selection, check_time, option, request_of
+from firsttouch.cli.running import measure, print_failures, print_plan, run_times
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import COUNT, Request
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
-from firsttouch.terminal import spelled
 from firsttouch.views.changes import changes_document, compared_arms, reply
 from firsttouch.views.comparison import print_comparison
 from firsttouch.views.html.page import flame_graphs, write_figures, write_report
@@ -52,12 +51,8 @@ _EXAMPLES = """examples:
   firsttouch try v3.mbox.gz                         a series as lore or b4 gives it
   git -C ~/linux diff | firsttouch try -            what you have not committed yet
   firsttouch try --config memcg-off.config          lines such as # CONFIG_MEMCG is not set
-  firsttouch try --boot init_on_alloc=0
   firsttouch try --arm v1 v1.patch --arm v2 v2.patch --boot thp_anon=64K:always
-  firsttouch try --arm one 1.patch --arm all 1.patch 2.patch --baseline one
   firsttouch try fix.patch --matrix --quick         who else gains or loses: KPTI off, 4 CPUs, ...
-  firsttouch try fix.patch --time --quick           times on this host, as guests of KVM
-  firsttouch try --source ~/linux fix.patch         your own kernel tree as base
   firsttouch try fix.patch -- ./mybench             what a patch does to a program of arm64
   firsttouch try --bisect v6.12..HEAD --source ~/linux --experiment read-fault
 """
@@ -97,39 +92,25 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     tried.add_argument(
         "--boot", metavar="WORDS", action=_ArmOption, help="words for the kernel's command line"
     )
-    tried.add_argument(
-        "--bisect",
-        metavar="GOOD..BAD",
-        help="find the first commit of the git tree --source that changes --metric of one cell",
-    )
-    tried.add_argument(
-        "--metric",
-        default=METRIC,
-        metavar="M",
-        help="the metric of --bisect (default %(default)s)",
-    )
-    add_selection(tried, Path("out/try"), arms=False)
-    tried.add_argument(
-        "--matrix",
-        action="store_true",
-        help="also run all cells in each setting of settings/ (with --quick: in the quick ones)",
-    )
-    tried.add_argument(
-        "--baseline",
+    option(
+        tried, "--bisect GOOD..BAD",
+        "find the first commit of the git tree --source that changes --metric of one cell",
+    )  # fmt: skip
+    option(tried, "--metric M", "the metric of --bisect (default %(default)s)", default=METRIC)
+    add_selection(tried, "out/try", arms=False)
+    option(
+        tried, "--matrix",
+        "also run all cells in each setting of settings/ (with --quick: in the quick ones)",
+    )  # fmt: skip
+    option(
+        tried, "--baseline NAME",
+        "compare with this arm, such as the first patch of a series (default: %(default)s)",
         default=BASE,
-        metavar="NAME",
-        help="compare with this arm, such as the first patch of a series (default: %(default)s)",
-    )
-    tried.add_argument(
-        "--reply",
-        action="store_true",
-        help="print the answer as a reply to the patch's thread, in 72 columns",
-    )
+    )  # fmt: skip
+    option(tried, "--reply", "print the answer as a reply to the patch's thread, in 72 columns")
     add_form(tried)
     add_program(tried)
-    tried.set_defaults(
-        run=_run, at_interrupt="finished cells are kept; run the same command to resume"
-    )
+    tried.set_defaults(run=_run)
 
 
 class _ArmOption(argparse.Action):
@@ -181,7 +162,13 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     arms = tried_arms([_plain(arm) for arm in options.wanted])
     if not arms:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
-    _check_baseline(options, arms)
+    names = [arm.name for arm in arms]
+    bases = {*arm_names(), *(names if len(names) > 1 else ())}
+    if options.baseline not in bases:
+        near = nearest(options.baseline, bases)
+        raise UserError(f"--baseline {options.baseline}: no other arm has this name; {near}")
+    if options.time and options.baseline != BASE:
+        raise UserError(f"--time compares with {BASE}: leave out --baseline.")
     request = request_of(options, quick=options.quick, tried=arms)
     request = replace(request, baseline=options.baseline)
     if getattr(options, "command", ()):
@@ -194,8 +181,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         request = replace(request, around=matrix_settings(release, quick=options.quick))
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
-        from firsttouch.cli.timed import run_times
-
         return run_times(options, request, contract, reporter)
     if options.dry_run:
         return print_plan(request, contract, reporter)
@@ -220,7 +205,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         words = replace(request, around=(BARE,)).words() if options.matrix else request.words()
         words += ["--matrix"] * options.matrix
         words += ["--baseline", request.baseline] * (request.baseline != BASE)
-        print(spelled(reply(dataset, tried, cases, words)), end="")
+        print(reply(dataset, tried, cases, words), end="")
     else:
         console = output_console()
         if options.table:
@@ -232,17 +217,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
                     print_profiled(each, console)
         console.print(f"Report: {measured.report}", soft_wrap=True)
     status = max((each.status for each in profiled), default=0)
-    return print_problems(measured, request, reporter) | status
-
-
-def _check_baseline(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
-    name, tried = options.baseline, [arm.name for arm in arms]
-    if name not in (names := {*arm_names(), *tried}):
-        raise UserError(f"--baseline {name}: no such arm; {nearest(name, names)}")
-    if tried == [name]:
-        raise UserError(f"--baseline {name}: no other arm is tried; give one by --arm NAME PATCH.")
-    if options.time and name != BASE:
-        raise UserError(f"--time compares with {BASE}: leave out --baseline.")
+    return print_failures(measured.outcome, request.out / "log", request.source) | status
 
 
 def _plain(wanted: Wanted) -> Wanted:
@@ -281,28 +256,21 @@ def profile(
 ) -> Profiled:
     size = cell.case.params.get("size")
     folder = request.out / "functions" / arm.name / side
-    outcome = run_lab(
-        Request(
-            release=request.release,
-            source=request.source,
-            machines=(cell.case.platform.machine,),
-            experiments=(cell.case.experiment.name,),
-            tried=(base, arm) if base.tried else (arm,),
-            baseline=base.name,
-            around=(load_setting(cell.case.platform.setting),),
-            size=int(size) if size else None,
-            settings={
-                name: (str(value),) for name, value in cell.case.params.items() if name != "size"
-            },
-            jobs=request.jobs,
-            quick=request.quick,
-            profile=True,
-            out=folder,
-            program=request.program,
-        ),
-        contract,
-        reporter,
+    request = replace(
+        request,
+        machines=(cell.case.platform.machine,),
+        experiments=(cell.case.experiment.name,),
+        tried=(base, arm) if base.tried else (arm,),
+        baseline=base.name,
+        around=(load_setting(cell.case.platform.setting),),
+        size=int(size) if size else None,
+        settings={
+            name: (str(value),) for name, value in cell.case.params.items() if name != "size"
+        },
+        profile=True,
+        out=folder,
     )
+    outcome = run_lab(request, contract, reporter)
     status = print_failures(outcome, folder / "log", request.source)
     results = [result for result in outcome.results if result.cell.arm in (base.name, arm.name)]
     dataset = make_dataset(results, outcome.catalog)

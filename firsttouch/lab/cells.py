@@ -32,12 +32,10 @@ def host_name(architecture: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurement: a release, an arm, a machine, an experiment and its parameters.
+    """One measurement.
 
-    `layout` numbers arrangements of kernel and program in memory, which
-    ought not to matter (lab/cells.py); 0 is the arrangement without any change.
-    `profile` asks for counts by function of the kernel, and models the caches.
-    `setting` names what differs in its guest, on every arm alike; empty for nothing.
+    `layout` numbers arrangements of kernel and program in memory, 0 the usual one. `profile` asks
+    for counts by function of the kernel. `setting` names what differs in its guest on every arm.
     """
 
     release: str
@@ -83,8 +81,8 @@ class Cell:
     ) -> str:
         """Return the shell command that runs only this cell, on the kernel in `source` if given.
 
-        If the cell's arm was `tried`, or the cell is timed in guests, the command also runs
-        stock. `several` tells whether the experiment has several layouts without being asked.
+        With an arm that was `tried`, it also runs stock. `several`: the experiment has several
+        layouts without being asked.
         """
         words = ["firsttouch"]
         if self.timing == "host":
@@ -128,12 +126,9 @@ _MOST = 10_000
 class Layout:
     """What differs in the guests of a layout.
 
-    `words` are for the kernel's command line. A name with a dot pads that line
-    alone: the kernel takes it for a parameter of a module. Without a dot it
-    becomes init's environment, which init hands to its commands. `kaslr_seed`
-    decides where the kernel's image and its linear map are in virtual memory.
-    `order` is the order in which ftbench's objects are linked, less than
-    `ORDERS`.
+    `words` are for the kernel's command line. A name with a dot pads that line alone: the kernel
+    takes it for a parameter of a module. Without a dot it becomes init's environment, and that of
+    its commands. `order` is the order in which ftbench's objects are linked, less than `ORDERS`.
     """
 
     words: tuple[str, ...] = ()

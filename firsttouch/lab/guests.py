@@ -29,7 +29,6 @@ from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Packages, Params, UserProgram
-from firsttouch.errors import HostError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell, layout_of
 from firsttouch.lab.plan import Plan
@@ -50,13 +49,10 @@ class Parts:
     places: Mapping[Part, Path]
     reporter: Reporter = field(default_factory=Reporter)
 
-    def root(self, packages: Packages) -> Path:
-        """Return the folder with packages, unpacked. The store takes seconds to check it."""
-        return _unpacked(packages, self.reporter)
-
 
 @functools.cache
 def _unpacked(packages: Packages, reporter: Reporter) -> Path:
+    # The store takes seconds to check it.
     return unpack(packages, reporter)
 
 
@@ -143,11 +139,7 @@ _RECORDER, _SCRIPTS = "/ftrecord", "/scripts"
 
 @dataclass(frozen=True)
 class Traced:
-    """How the recordings of a guest are read.
-
-    `root` returns the folder with the programs that were recorded. `key` is the
-    digest of all that decides what is found in them: the guest and the finder.
-    """
+    """How a guest's recordings are read; `root` returns the folder with the recorded programs."""
 
     key: str
     root: Callable[[], Path]
@@ -157,9 +149,8 @@ class Traced:
 class Job:
     """A guest that is to be run, and its cells: one for each of its commands, in order.
 
-    `key` is the digest of everything that decides what the guest does. `traced`
-    is of a guest that records programs. `several` tells whether the experiment's
-    file asks for several layouts.
+    `key` is the digest of everything that decides what the guest does. `traced` is of a guest that
+    records programs. `several` is true if the experiment's file asks for several layouts.
     """
 
     guest: Guest
@@ -214,7 +205,7 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
     key, experiment = guest_key(guest), plan.catalog.experiments[cells[0].experiment]
     traced = None
     if experiment.scripts and experiment.root:
-        root = functools.partial(parts.root, experiment.root)
+        root = functools.partial(_unpacked, experiment.root, parts.reporter)
         traced = Traced(digest([key, trace_digest()]), root)
     arm = plan.arm(cells[0])
     several = experiment.layouts > 1
@@ -232,7 +223,9 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     wanted = {metric.name for metric in experiment.metrics}
     pmu = None
     if first.profile:
-        pmu = Pmu(parts.places[PMU], caches=True, symbols=_symbols_of(arm, parts))
+        pmu = Pmu(
+            parts.places[PMU], caches=True, symbols=parts.places[arm.kernel].with_name(SYMBOLS)
+        )
     elif not wanted.isdisjoint({*COUNTED, *COMBINED, *MODELLED}):
         pmu = Pmu(parts.places[PMU], caches=not wanted.isdisjoint(MODELLED))
     machine = plan.catalog.machines[first.machine]
@@ -266,17 +259,6 @@ def _recorder(experiment: Experiment, cells: tuple[Cell, ...], parts: Parts) -> 
     names = {str(cell.params["program"]) for cell in cells}
     scripts = {f"{_SCRIPTS}/{name}": folder / name for name in sorted(names)}
     return scripts if experiment.program else {_RECORDER: parts.places[RECORDER], **scripts}
-
-
-def _symbols_of(arm: Arm, parts: Parts) -> Path:
-    """Return the System.map of the kernel that `arm` boots; HostError if the store has none."""
-    symbols = parts.places[arm.kernel].with_name(SYMBOLS)
-    if symbols.exists():
-        return symbols
-    raise HostError(
-        f"the stored kernel of {arm.name} has no {SYMBOLS}, because an older firsttouch built "
-        f"it: remove {symbols.parent} and run the same command again, which builds it."
-    )
 
 
 def arguments(experiment: Experiment, params: Params) -> str:

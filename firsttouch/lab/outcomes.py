@@ -40,12 +40,10 @@ def measure_guest(guest: Guest, key: str, log: Path) -> Fields:
 def guest_outcome(
     guest: Guest, log: Path, *, stop: threading.Event | None = None
 ) -> dict[str, Json]:
-    """Run `guest` and return its outcome.
+    """Run `guest`; return each command's lines and the regions that the PMU counted for them.
 
-    For each command the outcome has the lines that it printed and the regions
-    that the PMU counted for them. Raises GuestError and StoppedError as
-    `run_guest` does. Raises GuestError if a command fails, prints nothing, or
-    prints a line that is not a JSON object.
+    Raises GuestError and StoppedError as `run_guest` does, and GuestError if a command fails,
+    prints nothing, or a line that is not a JSON object.
     """
     ended = run_guest(guest, log, deadline=DEADLINE, stop=stop)
     printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
@@ -192,9 +190,8 @@ def guard_command(kind: str, cpus: int) -> str:
 def check_double_fault(run: Callable[[str], Fields], cpus: int = 1) -> int:
     """Return the page faults that a stock kernel takes for the guard's pages.
 
-    `run` runs one guest command on the stock kernel, on a guest of `cpus` CPUs,
-    and returns the line that it printed. Raises GuestError if there are not two
-    faults per page: then QEMU hides the effect.
+    `run` runs a command in a guest of `cpus` CPUs and returns the line that it printed. Raises
+    GuestError if there are not two faults per page: then QEMU hides the effect.
     """
     for kind in KINDS:
         faults = run(guard_command(kind, cpus)).table("metrics").optional("page_faults", int)

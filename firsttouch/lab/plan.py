@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -38,8 +38,7 @@ from firsttouch.vm.guest import check_size
 DEFAULT_RELEASE = "6.12"
 # The experiment that runs a program of the user's.
 COUNT = "count"
-# Where guests run: on this host, or on the nodes of Slurm (``slurm``, ``slurm:PARTITION``), whose
-# tasks are told the file with the guests (``task:FILE``).
+# Where guests run: here, on nodes (``slurm:PARTITION``), as a task of Slurm's (``task:FILE``).
 HERE, SLURM, TASK = "here", "slurm", "task"
 
 
@@ -47,16 +46,10 @@ HERE, SLURM, TASK = "here", "slurm", "task"
 class Request:
     """What the user asked for; an empty field means that of the default plan.
 
-    `tried` are arms without a file, to be run in place of `arms`, beside stock
-    its control and `baseline`, the arm with which they are compared.
-    `settings` are the values of a parameter that cells may have. `around` are
-    settings of the catalogue, in each of which all cells run.
-    `layouts` are those of each cell; those of the default plan are as many as
-    the experiment's file says, and one alone for a profile or for `tried` arms.
-    `jobs` is the number of guests that run at once; None means as many as this
-    host's CPUs and memory allow. `quick` asks for experiments in their quick
-    form; `profile` for counts by function.
-    `architecture` is that of guests of KVM. `program` is what the experiment `COUNT` runs.
+    `tried` are arms without a file, which run with stock, its control and `baseline`.
+    `settings` are values of parameters, `around` settings of the catalogue. `quick` asks for
+    the quick form of experiments, `profile` for counts by function. `architecture` is that of
+    guests of KVM. `program` is what the experiment `COUNT` runs.
     """
 
     release: str = DEFAULT_RELEASE
@@ -100,13 +93,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells that the user asked for, in the order in which they are reported.
+    """The cells that the user asked for, in the order of reports, and groups of cells by guest.
 
-    `groups` are the cells by guest. A group of a `one_guest` experiment has all
-    its cells, also those that the user did not ask for, because what a guest
-    counts must not depend on the request. `catalog` has every experiment that
-    can be loaded, so that a report can name the figures that were not measured.
-    `around` has the settings of cells by name.
+    A group of a `one_guest` experiment has all its cells, also those that nobody asked for: what a
+    guest counts must not depend on the request. `around` has the settings of cells by name.
     """
 
     cells: tuple[Cell, ...]
@@ -148,15 +138,16 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
         contract.check(experiment)
     if request.size is not None:
         check_size(request.size)
-    _check_settings(request, experiments, list(machines.values()), contract)
     cells: dict[str, Cell] = {}
     groups: list[tuple[Cell, ...]] = []
+    seen: list[Params] = []
     for (name, setting), experiment in itertools.product(where, experiments):
         # --size may make several combinations equal: keep one of them.
         every = {tuple(params.items()): params
                  for params in _all_params(experiment, machines[name], request.size)}  # fmt: skip
+        seen += every.values()
         chosen = {key: params for key, params in every.items()
-                  if _is_chosen(params, request.settings, experiment, contract)}  # fmt: skip
+                  if _is_chosen(params, request.settings)}  # fmt: skip
         measured = every if experiment.one_guest and chosen else chosen
         for params in measured.values():
             contract.check_params(experiment, params)
@@ -187,6 +178,7 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
         for key, arm, layout in itertools.product(chosen, of_arms, layouts):
             cell = made[key, arm.name, layout]
             cells[cell.identity] = cell
+    _check_settings(request, seen)
     if not cells:
         values = " ".join(
             f"{name}={' or '.join(given)}" for name, given in request.settings.items()
@@ -197,17 +189,11 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
 
 
 def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
-    """Return the named experiments, or those of the default plan, in the order of reports.
-
-    Raises UserError for a named experiment whose file is wrong. If none is
-    named, any wrong file is an error, because its experiment may belong to the
-    default plan. A quick run leaves out experiments of the default plan without
-    a quick form, and raises UserError for a named one without.
-    """
+    """Return the named experiments, or those of the default plan, in the order of reports."""
     names = request.experiments
     if COUNT in names and not request.program:
         raise UserError(f"{COUNT} runs a program of yours: firsttouch count -- COMMAND.")
-    for name in names or experiment_names():
+    for name in names:
         if name not in catalog.experiments:
             load_experiment(name)
     chosen = [
@@ -231,55 +217,34 @@ def _all_params(experiment: Experiment, machine: Machine, size: int | None) -> I
             yield {**params, **sized}
 
 
-def _is_chosen(
-    params: Params,
-    settings: Mapping[str, Sequence[str]],
-    experiment: Experiment,
-    contract: Contract,
-) -> bool:
+def _is_chosen(params: Params, settings: Mapping[str, Sequence[str]]) -> bool:
     """Tell whether a cell with `params` has a value of each parameter that the user gave --set."""
     return all(
-        name in params
-        and any(_is_same(params[name], value, name, experiment, contract) for value in values)
+        name in params and any(_is_same(params[name], value) for value in values)
         for name, values in settings.items()
     )
 
 
-def _is_same(
-    value: Value, given: str, name: str, experiment: Experiment, contract: Contract
-) -> bool:
+def _is_same(value: Value, given: str) -> bool:
     """Tell whether a parameter's value is the given one; as a size, 64M equals 67108864."""
-    if str(value) == given:
-        return True
-    if contract.benchmarks[experiment.runs].parameters[name].type != "size":
-        return False
     try:
-        return parse_size(value) == parse_size(given)
+        return str(value) == given or (isinstance(value, int) and parse_size(given) == value)
     except ValueError:
         return False
 
 
-def _check_settings(
-    request: Request,
-    experiments: Sequence[Experiment],
-    machines: Sequence[Machine],
-    contract: Contract,
-) -> None:
-    """Raise UserError for --set of a parameter or value that no experiment has."""
-    pairs = ((name, value) for name, given in request.settings.items() for value in given)
-    for name, value in pairs:
-        having = [experiment for experiment in experiments if name in experiment.parameters]
-        if not having:
-            names = {key for experiment in experiments for key in experiment.parameters}
-            raise UserError(f"--set {name}={value}: no such parameter; {nearest(name, names)}")
-        listed = [
-            (experiment, params[name])
-            for experiment in having
-            for machine in machines
-            for params in _all_params(experiment, machine, request.size)
-        ]
-        if any(_is_same(choice, value, name, owner, contract) for owner, choice in listed):
-            continue
-        choices = {str(choice) for _, choice in listed}
-        hint = "; --size sets it" if name == "size" else ""
-        raise UserError(f"--set {name}={value}: no such value{hint}; {nearest(value, choices)}")
+def _check_settings(request: Request, seen: Iterable[Params]) -> None:
+    """Raise UserError for --set of a parameter or value that no cell has."""
+    values: dict[str, set[Value]] = {}
+    for params in seen:
+        for name, value in params.items():
+            values.setdefault(name, set()).add(value)
+    for name, given in request.settings.items():
+        for wanted in given:
+            if name not in values:
+                raise UserError(
+                    f"--set {name}={wanted}: no such parameter; {nearest(name, values)}"
+                )
+            if not any(_is_same(value, wanted) for value in values[name]):
+                near = nearest(wanted, map(str, values[name]))
+                raise UserError(f"--set {name}={wanted}: no such value; {near}")

@@ -31,10 +31,9 @@ _TIMING = re.compile('"timing": "(kvm|host)"')
 
 @dataclass(frozen=True)
 class Counts:
-    """What the PMU counted for one cell, as the plugin writes it.
+    """What the PMU counted in the regions that the cell's lines name, in order.
 
-    `regions` are those that the cell's lines name, in order. `not_modelled`
-    names the kinds of access that QEMU does not show to plugins.
+    `not_modelled` names the kinds of access that QEMU does not show to plugins.
     """
 
     regions: tuple[Mapping[str, Json], ...]
@@ -45,12 +44,9 @@ class Counts:
 class Provenance:
     """What decided a result: versions of tools, and the SHA-256 of each file.
 
-    `digests` has those of the kernel's source, its image, the initial RAM disk,
-    the programs in it, the device tree, the disk, the plugin and QEMU. `boot` is
-    the kernel's command line. `commands` are what the guest ran. `command` is
-    the shell command that runs only this cell. `tried` says what an arm of
-    `firsttouch try` changes; it is empty for other arms. Times have the `host` that
-    they were measured on, and a sentence for each thing that may have `disturbed` them.
+    `boot` is the kernel's command line, `commands` are what the guest ran, `command` is the shell
+    command that runs only this cell. `tried` says what an arm of `firsttouch try` changes. Times
+    have the `host` that they were measured on, and what may have `disturbed` them.
     """
 
     kernel_version: str
@@ -67,26 +63,20 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Boot:
-    """A boot of a timed guest: its round, seed of KASLR and seconds, and the host at its end.
-
-    `resumed` tells that the run was interrupted before this round.
-    """
+    """A boot of a timed guest: its round, seed of KASLR and seconds, and the host at its end."""
 
     round: int
     kaslr_seed: str
     seconds: float
     host: Condition
-    resumed: bool = False
 
 
 @dataclass(frozen=True)
 class Result:
     """The raw output of a cell: the JSON lines that its command printed, and the PMU's counts.
 
-    `key` is the digest of everything that decided it. `quick` tells whether
-    --quick asked for it, which does not change how it was measured. Where a cell runs
-    many times, as times do, each line has the number of its ``round``; `boots` has the
-    guests of KVM.
+    `key` is the digest of everything that decided it. Where a cell runs many times, as times do,
+    each line has the number of its ``round``; `boots` has the guests of KVM.
     """
 
     key: str
@@ -138,56 +128,37 @@ def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
 Times: TypeAlias = tuple[Result, ...]
 
 
-@dataclass(frozen=True)
-class ResultsFile:
-    """What a results file holds: results, and the number of lines that are not results."""
-
-    results: tuple[Result, ...]
-    broken: int
-
-
-def read_results(place: Path, timing: Timing = "icount") -> ResultsFile:
+def read_results(place: Path, timing: Timing = "icount") -> tuple[Result, ...]:
     """Return the results of one timing in a directory's results.jsonl, or a file of results.
 
     A file may be packed by xz. The last line for a cell wins. Raises UserError if there is no
-    such file, or it has another schema.
+    such file, it has another schema, or a line that is cut off or no result.
     """
     file = file_of_results(place)
     hint = "give a directory that `firsttouch lab --out` has filled"
-    if file != place and not place.is_dir():
-        raise UserError(f"{place} is not a directory: {hint}.")
     try:
-        packed = file.suffix == PACKED
-        data = lzma.decompress(file.read_bytes()) if packed else file.read_bytes()
+        data = file.read_bytes()
+        text = (lzma.decompress(data) if file.suffix == PACKED else data).decode(errors="replace")
     except OSError as error:
         raise UserError(f"{file} cannot be read ({error.strerror}): {hint}.") from None
     except lzma.LZMAError as error:
         raise UserError(f"{file} is not packed by xz ({error}): {hint}.") from None
-    text = data.decode(errors="replace")
     results: dict[str, Result] = {}
-    lines = text.split("\n")
-    # A line without a newline at its end was cut off.
-    broken = int(bool(lines.pop()))
-    for line in lines:
+    for number, line in enumerate(text.splitlines(), 1):
         if _timing_of(line) != timing:
             continue
         document = json_object(line)
         if document is None:
-            broken += 1
-            continue
+            raise UserError(f"{file}: line {number} is cut off or no result: measure again.")
         _check_schema(document, file)
-        try:
-            result = read_result(document, file)
-        except UserError:
-            broken += 1
-            continue
+        result = read_result(document, f"{file}: line {number}")
         results[result.cell.identity] = result
-    return ResultsFile(tuple(results.values()), broken)
+    return tuple(results.values())
 
 
 def read_times(place: Path) -> Times:
     """Return the times in a directory or file of results; UserError if it has none."""
-    times = read_results(place, "kvm").results
+    times = read_results(place, "kvm")
     if not times:
         raise UserError(
             f"{place} has no times: give a directory that `firsttouch lab --time --out` has filled."
@@ -248,8 +219,7 @@ def _check_schema(document: Mapping[str, Json], file: Path) -> None:
     if document.get("schema", SCHEMA) != SCHEMA:
         raise UserError(
             f"{file} has schema {document['schema']}, but this firsttouch reads schema "
-            f"{SCHEMA}: measure again with `firsttouch lab --out` and another directory, or "
-            "read it with the version that wrote it."
+            f"{SCHEMA}: measure again with another --out."
         )
 
 

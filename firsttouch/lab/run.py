@@ -112,10 +112,6 @@ class RunResults:
     failures: tuple[tuple[Cell, GuestError], ...]
 
 
-# Called when the last guest of an experiment on a machine has ended, with the
-# results of all of them and the catalogue.
-
-
 def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResults:
     """Measure the cells of `request` that the store does not have; return the results of all.
 
@@ -138,102 +134,78 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        parts = build_parts(source, plan, logs, reporter)
-        measured = Measured(plan, make_jobs(plan, parts))
+        jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
+        stored = [stored_results(job) for job in jobs]
+        missing = [job for job, ended in zip(jobs, stored, strict=True) if ended is None]
+        done: dict[str, GuestOutcome] = {}
         try:
-            guard(measured.missing, plan, logs, reporter)
-            if measured.missing:
-                if where == SLURM:
-                    keys = {job.key for job in measured.missing}
-                    run_on_nodes(sorted(keys), partition, request, logs / "slurm", reporter)
-                _run_missing(measured, at_once, logs, reporter)
+            guard(missing, plan, logs, reporter)
+            if missing and where == SLURM:
+                keys = {job.key for job in missing}
+                run_on_nodes(sorted(keys), partition, request, logs / "slurm", reporter)
+            if missing:
+                _run_missing(missing, at_once, logs, done, reporter)
         finally:
             # An interrupted run leaves the results that it has.
-            results = measured.results()
-            write_results(request.out, results)
-    return RunResults(tuple(results), plan.catalog, measured.failures())
+            collected = collect(plan, jobs, [
+                ended or _ended(job, done) for job, ended in zip(jobs, stored, strict=True)
+            ])  # fmt: skip
+            write_results(request.out, collected.results)
+    return collected
 
 
-class Measured:
-    """What the guests of a plan gave: their results or errors, by the first cell of each job.
-
-    `missing` are the jobs of which the store had neither at first.
-    """
-
-    def __init__(self, plan: Plan, jobs: Sequence[Job]) -> None:
-        self.plan = plan
-        self._jobs = jobs
-        self._ended: dict[str, GuestOutcome] = {}
-        for job in jobs:
-            self._look(job)
-        self.missing = [job for job in jobs if job.cells[0].identity not in self._ended]
-
-    def take(self, jobs: Sequence[Job], ended: GuestOutcome) -> None:
-        """Note what the guest of `jobs`, which have the same key, gave for the first of them."""
-        for job in jobs:
-            if job is jobs[0] or isinstance(ended, GuestError):
-                self._ended[job.cells[0].identity] = ended
-            else:
-                self._look(job)
-
-    def _look(self, job: Job) -> None:
-        try:
-            ended: GuestOutcome | None = results_of(job)
-        except GuestError as error:
-            # A recording that this version cannot use fails its cells, and no other.
-            ended = error
-        if ended is not None:
-            self._ended[job.cells[0].identity] = ended
-
-    def results(self) -> list[Result]:
-        results = {
-            result.cell.identity: replace(result, quick=self.plan.quick)
-            for ended in self._ended.values()
-            if not isinstance(ended, GuestError)
-            for result in ended
-        }
-        return [results[cell.identity] for cell in self.plan.cells if cell.identity in results]
-
-    def failures(self) -> tuple[tuple[Cell, GuestError], ...]:
-        ended = {
-            cell.identity: self._ended.get(job.cells[0].identity)
-            for job in self._jobs
-            for cell in job.cells
-        }
-        errors = ((cell, ended[cell.identity]) for cell in self.plan.cells)
-        return tuple((cell, error) for cell, error in errors if isinstance(error, GuestError))
+def stored_results(job: Job) -> GuestOutcome | None:
+    try:
+        return results_of(job)
+    except GuestError as error:
+        # A recording that this version cannot use fails its cells, and no other.
+        return error
 
 
-def _run_missing(measured: Measured, at_once: int, logs: Path, reporter: Reporter) -> None:
-    # Cells that differ in name only have one key.
-    jobs: dict[str, list[Job]] = {}
-    for job in measured.missing:
-        jobs.setdefault(job.key, []).append(job)
-    done: dict[str, GuestOutcome] = {}
+def _ended(job: Job, done: Mapping[str, GuestOutcome]) -> GuestOutcome | None:
+    """Return what came of a job; others with its key, for cells of other names, may have run."""
+    ended = done.get(job.key)
+    return ended if isinstance(ended, GuestError) else stored_results(job)
+
+
+def collect(plan: Plan, jobs: Sequence[Job], ended: Sequence[GuestOutcome | None]) -> RunResults:
+    results: dict[str, Result] = {}
+    errors: dict[str, GuestError] = {}
+    for job, outcome in zip(jobs, ended, strict=True):
+        if isinstance(outcome, GuestError):
+            errors |= {cell.identity: outcome for cell in job.cells}
+        else:
+            for result in outcome or ():
+                results[result.cell.identity] = replace(result, quick=plan.quick)
+    return RunResults(
+        tuple(results[cell.identity] for cell in plan.cells if cell.identity in results),
+        plan.catalog,
+        tuple((cell, errors[cell.identity]) for cell in plan.cells if cell.identity in errors),
+    )
+
+
+def _run_missing(
+    missing: Sequence[Job],
+    at_once: int,
+    logs: Path,
+    done: MutableMapping[str, GuestOutcome],
+    reporter: Reporter,
+) -> None:
+    jobs = {job.key: job for job in missing}
     said: set[str] = set()
 
     def ended(key: str) -> None:
-        measured.take(jobs[key], done[key])
-        if isinstance(done[key], GuestError) and str(done[key]) not in said:
+        step.advance()
+        error = done[key]
+        if isinstance(error, GuestError) and str(error) not in said:
             # An error may end several guests; details come last.
-            said.add(str(done[key]))
-            title = jobs[key][0].cells[0].title
-            reporter.say(f"Failed: {title}; the other cells continue.")
-        for job in jobs[key]:
-            for _ in job.cells:
-                step.advance()
+            said.add(str(error))
+            reporter.say(f"Failed: {jobs[key].cells[0].title}; the other cells continue.")
 
-    at_once = min(at_once, len(jobs))
-    number = format_number_of(at_once, "guests")
+    number = format_number_of(min(at_once, len(jobs)), "guests")
     reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
-    cells = sum(len(job.cells) for job in measured.missing)
-    try:
-        with reporter.step("Measuring", "cells", cells) as step:
-            run_guests({key: same[0] for key, same in jobs.items()}, at_once, logs, done, ended)
-    finally:
-        # Some may have ended after an error or an interrupt.
-        for key in done:
-            measured.take(jobs[key], done[key])
+    with reporter.step("Measuring", "guests", len(jobs)) as step:
+        run_guests(jobs, at_once, logs, done, ended)
 
 
 def run_task(request: Request, contract: Contract, reporter: Reporter) -> int:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures times on real hardware: cells as guests of KVM, arms in turn, boot after boot.
 
-A round boots every arm, in turn forwards and backwards (ABBA). results.jsonl is
-written after each round; the same command continues after the last.
+A round boots every arm, in turn forwards and backwards (ABBA).
 """
 
 from __future__ import annotations
@@ -40,16 +39,13 @@ from firsttouch.lab.guests import (
 from firsttouch.lab.outcomes import printed_objects
 from firsttouch.lab.plan import HERE, Plan, Request, make_plan
 from firsttouch.lab.results import (
-    FILE_NAME,
     Boot,
     Provenance,
     Result,
     Times,
     check_replaceable,
     host_of,
-    read_times,
     results_by_arm,
-    timings_in,
     write_results,
 )
 from firsttouch.lab.run import release_of, source_of
@@ -58,7 +54,6 @@ from firsttouch.quantities import format_list, format_size
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.host import (
-    Host,
     check_kvm,
     choose_cpus,
     condition,
@@ -72,8 +67,6 @@ from firsttouch.vm.supervision import DEADLINE, run_guest
 ROUNDS, QUICK_ROUNDS, MOST_ROUNDS = 20, 8, 1000
 # Of a cell in one boot.
 _REPEATS = 5
-# For --dry-run, in seconds: a boot, and a first touch of 4 KiB on a small core.
-_BOOT, _TOUCH = 4.0, 2e-6
 _SIZE = 64 << 20
 # Only times show what a broadcast costs, so it is timed without being asked for.
 _SEVERAL = "several-cpus"
@@ -87,7 +80,7 @@ class TimedPlan:
     cells: tuple[Cell, ...]
     arms: tuple[str, ...]
     rounds: int
-    left_out: tuple[str, ...]
+    note: str
 
     @property
     def guests(self) -> dict[int, list[int]]:
@@ -101,10 +94,6 @@ class TimedPlan:
         """Return the plan with what is timed alone, so that nothing else is built."""
         of_arms = [replace(cell, arm=arm) for arm in self.arms for cell in self.cells]
         return replace(self.plan, cells=tuple(of_arms), groups=())
-
-    def seconds(self) -> float:
-        touches = sum(size_of(cell) >> 12 for cell in self.cells) * _TOUCH * _REPEATS
-        return self.rounds * len(self.arms) * (len(self.guests) * _BOOT + touches)
 
 
 def plan_times(request: Request, release: str, contract: Contract, rounds: int) -> TimedPlan:
@@ -133,32 +122,37 @@ def plan_times(request: Request, release: str, contract: Contract, rounds: int) 
     left_out: dict[str, None] = {}
     for cell in plan.cells:
         experiment = plan.catalog.experiments[cell.experiment]
-        if why := _why_not(experiment, cell, most, architecture):
-            left_out[why] = None
+        if not _can_be_timed(experiment, cell, most, architecture):
+            left_out[experiment.name] = None
         elif cell.arm == BASE:
             # Experiments may have cells in common.
             timed = replace(cell, machine=host_name(architecture.name), timing="kvm")
             cells.setdefault(command_of(experiment, cell), timed)
     if not cells:
-        raise UserError(f"nothing is left that --time can measure: {'; '.join(left_out)}.")
-    return TimedPlan(plan, tuple(cells.values()), arms, rounds, tuple(left_out))
+        raise UserError("--time can measure none of these cells: name populate or read-fault.")
+    note = ""
+    if left_out:
+        note = (
+            f"Without cells of {format_list(list(left_out), 9)} that need a disk, modelled caches, "
+            "other instructions or more CPUs."
+        )
+    return TimedPlan(plan, tuple(cells.values()), arms, rounds, note)
 
 
-def _why_not(experiment: Experiment, cell: Cell, cpus: int, architecture: Architecture) -> str:
-    values = [value for listed in experiment.parameters.values() for value in listed]
-    if disk_of(experiment, cell.params) or experiment.scripts:
-        return f"{experiment.name} needs a disk"
-    if any(str(value).startswith("@") for value in values):
-        return f"{experiment.name} is about the caches of a machine of the catalogue"
-    metrics = {metric.name for metric in experiment.metrics}
-    if "--timeline" in experiment.options or "page_faults" not in metrics:
-        return f"{experiment.name} has no first touches as a whole"
-    if cell.params.get("by") in architecture.left_out:
-        ways = format_list(architecture.left_out, 9)
-        return f"{experiment.name} by {ways}, because {architecture.why_left_out}"
-    if cell.cpus > cpus:
-        return f"this host has {cpus} CPUs of one kind, and {experiment.name} has cells with more"
-    return ""
+def _can_be_timed(
+    experiment: Experiment, cell: Cell, cpus: int, architecture: Architecture
+) -> bool:
+    """Tell whether a cell is first touches as a whole, which a guest of this host can do."""
+    values = [str(value) for listed in experiment.parameters.values() for value in listed]
+    return not (
+        disk_of(experiment, cell.params)
+        or experiment.scripts
+        or any(value.startswith("@") for value in values)
+        or "--timeline" in experiment.options
+        or "page_faults" not in {metric.name for metric in experiment.metrics}
+        or cell.params.get("by") in architecture.left_out
+        or cell.cpus > cpus
+    )
 
 
 def size_of(cell: Cell) -> int:
@@ -176,10 +170,10 @@ _REST = 768 << 20
 
 
 def time_cells(request: Request, contract: Contract, rounds: int, reporter: Reporter) -> Times:
-    """Measure the rounds that `request.out` does not have yet; return all that it then has.
+    """Measure rounds, and write all results after each.
 
-    Raises HostError if this host has no KVM that boots the kernels, UserError if
-    `request.out` has times of another plan, and GuestError if a later guest fails.
+    Raises HostError if this host has no KVM that boots the kernels, and GuestError if a later
+    guest fails.
     """
     check_kvm(request.architecture)
     if load_architecture(request.architecture).device_tree:
@@ -193,16 +187,12 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
         source = source_of(request, release, reporter)
         parts = build_parts(source, timed.built(), request.out / "log", reporter)
         bench = _Bench(timed, parts, request)
-        times = bench.begun()
-        done = len(times[0].boots)
-        if done:
-            reporter.say(f"{request.out} has {done} of {rounds} rounds.")
-        for why in timed.left_out:
-            reporter.say(f"Left out: {why}.")
+        times = bench.unmeasured()
+        if timed.note:
+            reporter.say(timed.note)
         with reporter.step("Measuring", "rounds", rounds) as step:
-            step.go_on_from(min(done, rounds))
-            for number in range(done + 1, rounds + 1):
-                times = bench.round(times, number, resumed=0 < done == number - 1)
+            for number in range(1, rounds + 1):
+                times = bench.round(times, number)
                 write_results(request.out, times, "kvm")
                 step.advance()
     return times
@@ -248,23 +238,11 @@ class _Bench:
             pinned=tuple(self.cpus[:cpus]),
         )
 
-    def begun(self) -> Times:
-        """Return the times that the directory has of this plan; results without boots if none."""
+    def unmeasured(self) -> Times:
+        """Return results without boots."""
         host = read_host(self.cpus)
         guests = [self._guest(arm, cpus) for arm in self._arms for cpus in self._timed.guests]
         plan = digest([host.processor, host.kernel, *map(guest_key, guests)])
-        new = tuple(self._unmeasured(plan, host))
-        if "kvm" not in timings_in(self._request.out):
-            return new
-        times = read_times(self._request.out)
-        if [result.key for result in times] != [result.key for result in new]:
-            raise UserError(
-                f"{self._request.out / FILE_NAME} has times of another host or plan: give another "
-                "--out."
-            )
-        return times
-
-    def _unmeasured(self, plan: str, host: Host) -> Sequence[Result]:
         source = self._parts.source
         try:
             compiler = compiler_version()
@@ -293,16 +271,16 @@ class _Bench:
                 )
                 key = digest([plan, on_arm.identity])
                 results.append(Result(key, on_arm, (), None, made, self._request.quick))
-        return results
+        return tuple(results)
 
-    def round(self, times: Times, number: int, *, resumed: bool) -> Times:
+    def round(self, times: Times, number: int) -> Times:
         """Boot every arm once and return the times with that round.
 
         Raises GuestError if a guest fails, HostError if the first of all does.
         """
         arms = list(self._arms)[:: 1 if number % 2 else -1]
         try:
-            booted = {arm: self._boot(number, arm, resumed=resumed) for arm in arms}
+            booted = {arm: self._boot(number, arm) for arm in arms}
         except GuestError as error:
             if number > 1:
                 raise
@@ -330,9 +308,7 @@ class _Bench:
                 )
         return tuple(results)
 
-    def _boot(
-        self, number: int, arm: str, *, resumed: bool
-    ) -> tuple[Boot, Sequence[Sequence[Mapping[str, Json]]]]:
+    def _boot(self, number: int, arm: str) -> tuple[Boot, Sequence[Sequence[Mapping[str, Json]]]]:
         # Every boot has a layout of its own, the same for everybody; 0 would be no seed. Without
         # a device tree the kernel takes its seed from the CPU, and tells nobody.
         seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1
@@ -346,5 +322,5 @@ class _Bench:
                 printed[place] = printed_objects(place, done, log)
         log.unlink()
         taken = round(time.monotonic() - begin, 2)
-        boot = Boot(number, seed_word, taken, condition(self.cpus), resumed)
+        boot = Boot(number, seed_word, taken, condition(self.cpus))
         return boot, [printed[place] for place in sorted(printed)]

@@ -48,7 +48,7 @@ def _result(task: Task, survey: Survey) -> Result:
 
 def read_survey(place: Path) -> Survey:
     """Return the survey in a directory or file of results; UserError if it has none."""
-    results = read_results(place, "host").results
+    results = read_results(place, "host")
     host = results[0].provenance.host if results else None
     if host is None:
         raise UserError(f"{place} has no survey: give a directory of `firsttouch survey --out`.")

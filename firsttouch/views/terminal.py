@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.text import Text
 
 from firsttouch.progress import PipeConsole
-from firsttouch.terminal import spelled
 
 _WIDTH = 100
 
@@ -28,12 +27,12 @@ def output_console(*, aside: bool = False) -> Console:
 
 
 def plain(words: str, style: str = "") -> Text:
-    """Return `words` as plain text that the terminal can show.
+    """Return `words` as text without markup.
 
     A replacement character stands for each control character.
     """
     printable = (c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words)
-    return Text(spelled("".join(printable)), style=style)
+    return Text("".join(printable), style=style)
 
 
 def heading(title: str, about: str = "") -> Text:

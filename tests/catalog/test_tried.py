@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Arms of `firsttouch try`: what a user gives is checked before anything is built."""
 
-from pathlib import Path
-
 import pytest
 
 from firsttouch.catalog.arms import Wanted, tried_arms
@@ -42,20 +40,14 @@ def test_arms_that_are_tried_together_look_different() -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ([Wanted("stock", boot=["x"])], "--arm stock: an arm of the laboratory has this name"),
-        ([Wanted("a", boot=["x"]), Wanted("a", boot=["y"])], "--arm a: two arms have this name"),
+        ([Wanted("stock", boot=["x"])], "--arm stock: another arm has this name"),
+        ([Wanted("a", boot=["x"]), Wanted("a", boot=["y"])], "--arm a: another arm has this name"),
         ([Wanted("a/b", boot=["x"])], "--arm a/b: a name is of letters"),
         ([Wanted("nothing")], "--arm nothing is stock: give it a patch"),
         ([Wanted("a", boot=[" "])], "--arm a is stock"),
-        ([Wanted("a", [], [_PATCH])], "has the line 'From: A Developer"),
+        ([Wanted("a", [], [_PATCH])], "sets no option"),
     ],
 )
 def test_what_makes_no_arm_is_refused(wanted: list[Wanted], said: str) -> None:
     with pytest.raises(UserError, match=said):
         tried_arms(wanted)
-
-
-def test_a_fragment_that_sets_nothing_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty").write_text("# nothing here\n")
-    with pytest.raises(UserError, match="sets no option"):
-        tried_arms([Wanted("a", [], [tmp_path / "empty"])])

@@ -80,11 +80,10 @@ def test_tools_that_no_package_provides_are_there(laboratory: Path) -> None:
 def test_what_only_tests_lack_is_no_failure(laboratory: Path) -> None:
     done = _doctor(laboratory, _tools(laboratory, _TOOLS[:2]))
     assert (done.returncode, done.stderr) == (0, "")
-    needs, _, tests = done.stdout.partition("Its tests")
+    needs, _, tests = done.stdout.partition("The tests of make test")
     tests, _, regress = tests.partition("The tests of make regress")
     assert "MISSING" not in needs and "MISSING  tidy" in tests and "MISSING  slurm" in regress
     last = regress.splitlines()[-1]
-    assert "missing: some tests of `make test`, some tests of `make regress`. For them, " in last
     assert last.endswith("run `apt-get install --no-install-recommends tidy slurm`.")
 
 
@@ -111,21 +110,11 @@ def test_a_qemu_without_plugins_is_named(laboratory: Path) -> None:
     assert _doctor(laboratory, tools).returncode == 0
 
 
-def test_what_only_makes_it_faster_is_no_failure(laboratory: Path) -> None:
-    packages = laboratory / "lib/firsttouch/data/packages.list"
-    packages.write_text(f"{_PACKAGES}ccache : ccache-here # faster: compiles once\n")
-    done = _doctor(laboratory, _tools(laboratory, _TOOLS))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "MISSING  ccache" in done.stdout.partition("The laboratory is faster with:")[2]
-    last = done.stdout.splitlines()[-1]
-    assert last.endswith("run `apt-get install --no-install-recommends ccache`.")
-
-
 def test_an_installed_tool_that_is_not_on_path_is_missing(laboratory: Path) -> None:
     done = _doctor(laboratory, _tools(laboratory, ("make", "tidy-here"), ["qemu-system-arm"]))
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
-    assert "add the directory that holds qemu-here to PATH" in sentence
+    assert "add the directories that hold qemu-here to PATH" in sentence
     assert "apt-get" not in sentence
 
 

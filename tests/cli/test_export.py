@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch export`, and what `report`, `compare` and `export` say about omissions."""
 
-import csv
-import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,11 +47,3 @@ def test_svg_is_a_file_for_each_figure(firsttouch: Firsttouch, tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, "")
     files = [tmp_path / line for line in done.stdout.splitlines()]
     assert len(files) == 3 and sorted(files) == sorted((tmp_path / "b c").iterdir())
-    only = firsttouch("export", "a", "--format", "svg", "--experiment", "populate", "--out", "d")
-    assert only.stdout == "d/populate-6.12-on-neoverse-n1.svg\n"
-
-
-def test_an_experiment_is_chosen_in_every_format(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    made_results.write(tmp_path / "a", made_results.plan(EXPERIMENTS, ["populate", "boot"]))
-    lines = firsttouch("export", "a", "--format", "csv", "--experiment", "boot").stdout
-    assert {line["experiment"] for line in csv.DictReader(io.StringIO(lines))} == {"boot"}

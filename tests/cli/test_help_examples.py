@@ -61,7 +61,7 @@ def test_each_example_does_what_it_says(
     for entry in programs:
         shutil.copytree(entry, listing_cache / "programs" / entry.name, dirs_exist_ok=True)
     examples = _examples(firsttouch("--help").stdout)
-    assert len(examples) > 12
+    assert len(examples) > 10
     for name, *words in examples:
         assert name == "firsttouch"
         arguments = [word.replace("~", str(home), 1) for word in words]

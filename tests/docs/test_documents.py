@@ -42,7 +42,7 @@ _SHOWN = 10
 
 @cache
 def _results(name: str, release: str) -> tuple[Result, ...]:
-    return read_results(_SETS[name].file(release)).results
+    return read_results(_SETS[name].file(release))
 
 
 @pytest.mark.long

@@ -68,12 +68,3 @@ def test_a_step_that_fails_leaves_the_line(clock: _Clock) -> None:
     assert reporter._line().plain == ""
     with reporter.step("Again", "cells", 1) as step:
         step.advance()
-
-
-def test_what_an_earlier_run_did_says_nothing_of_the_rate(clock: _Clock) -> None:
-    reporter, _ = _reporter(terminal=False)
-    with reporter.step("Building", "objects", 1000) as step:
-        step.go_on_from(500)
-        clock.now = 10.0
-        step.at(510)
-        assert step.left() == "about 8 min 10 s left"

@@ -43,5 +43,5 @@ def test_a_run_ends_wherever_it_is_started(
     log = firsttouch.directory / "cron.log"
     said = done.stdout + (log.read_text() if log.exists() else "")
     assert done.returncode == 0, said
-    assert "Measuring: done, 1 cell" in said
+    assert "Measuring: done, 1 guest" in said
     assert Path(firsttouch.directory, "out/report.html").stat().st_size

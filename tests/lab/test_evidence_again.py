@@ -38,7 +38,7 @@ def test_cells_measured_again_are_those_of_the_evidence(
     another one because linux/ changed: `make evidence MEASURE=1` is due.
     """
     for number, (name, *words) in enumerate(_AGAIN[release]):
-        measured_before = read_results(load_sets()[name].file(release)).results
+        measured_before = read_results(load_sets()[name].file(release))
         before = {result.cell.identity: result for result in measured_before}
         if name == "default":
             words += ["--arm", "stock"]
@@ -47,7 +47,7 @@ def test_cells_measured_again_are_those_of_the_evidence(
         done = firsttouch("lab", "--release", release, *words, "--out", out, **store)
         assert done.returncode == 0, done.stderr
         assert "Measuring: done" in done.stderr
-        measured = read_results(firsttouch.directory / out).results
+        measured = read_results(firsttouch.directory / out)
         assert measured
         for result in measured:
             _check(before[result.cell.identity], result)

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.programs import INIT, ORDERS, PMU, Program, ftbench
+from firsttouch.building.programs import INIT, ORDERS, PMU, ftbench
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
-from firsttouch.errors import UserError
 from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.cells import layout_of, parse_layouts
-from firsttouch.lab.guests import Part, Parts, make_jobs, parts_of
+from firsttouch.lab.guests import Part, Parts, make_jobs
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.progress import Reporter
@@ -72,19 +71,6 @@ def test_a_number_decides_its_layout_on_every_host() -> None:
     assert (first.order, second.order) == (1, 2)
 
 
-def test_many_layouts_differ_in_everything_and_fit_the_command_line() -> None:
-    layouts = [layout_of(number) for number in range(1, 200)]
-    assert len({layout.kaslr_seed for layout in layouts}) == len(layouts)
-    for place in (0, 1):
-        assert len({layout.words[place] for layout in layouts}) > 100
-    assert {layout.order for layout in layouts} == set(range(ORDERS))
-    for layout in layouts:
-        # arm64 has 2,048 bytes, and an arm's words need some hundreds.
-        assert len(" ".join(layout.words)) < 1600
-        # The first word pads the line alone, the second also becomes the environment.
-        assert re.fullmatch(r"layout\.padding=x* LAYOUT=x*", " ".join(layout.words))
-
-
 @pytest.mark.parametrize(
     ("text", "layouts"), [("1", (0,)), ("3", (0, 1, 2)), ("2-4", (2, 3, 4)), ("7-7", (7,))]
 )
@@ -113,19 +99,6 @@ def test_an_experiments_file_may_ask_for_several_and_a_request_for_others(severa
         assert {cell.layout for cell in plan.cells} == layouts
 
 
-def test_no_layout_at_all_is_refused(several: Path) -> None:
-    several.write_text(several.read_text().replace("layouts = 3", "layouts = 0"))
-    with pytest.raises(UserError, match=r"layouts is 0: give how many, at least 1"):
-        _plan(experiments=(several.stem,))
-
-
-def test_guests_of_layout_0_are_those_of_a_run_without_layouts(parts: Parts) -> None:
-    plain, several = make_jobs(_plan(), parts), make_jobs(_plan(layouts=(0, 1, 2)), parts)
-    assert [job.guest for job in several[: len(plain)]] == [job.guest for job in plain]
-    assert [job.key for job in several[: len(plain)]] == [job.key for job in plain]
-    assert len({job.key for job in several}) == len(several)
-
-
 def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(parts: Parts) -> None:
     first, second = (job.guest for job in make_jobs(_plan(arms=("on",), layouts=(0, 5)), parts))
     layout = layout_of(5)
@@ -143,16 +116,6 @@ def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(parts: Pa
     assert changed == trees[0]
 
 
-def test_ftbench_is_linked_in_the_orders_that_its_cells_need() -> None:
-    def linked(plan: Plan) -> set[Program]:
-        parts = parts_of(plan, plan.cells)
-        return {part for part in parts if isinstance(part, Program) and part.folder == "bench"}
-
-    assert linked(_plan(layouts=(0,))) == {ftbench()}
-    orders = {ftbench(order=order) for order in range(3)}
-    assert linked(_plan(layouts=(0, 1, 5, 6))) == orders
-
-
 @pytest.mark.kernel
 def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_without(
     firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
@@ -167,7 +130,7 @@ def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_wi
     )
     lines = three.splitlines(keepends=True)
     assert "".join(line for line in lines if json.loads(line)["cell"]["layout"] == 0) == alone
-    results = read_results(firsttouch.directory / "three").results
+    results = read_results(firsttouch.directory / "three")
     assert [result.cell.layout for result in results] == [0, 1, 2] * 2
     for arm, faults in (("stock", 512), ("on", 256)):
         of_arm = [result for result in results if result.cell.arm == arm]

@@ -20,7 +20,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.main import main
-from firsttouch.errors import GuestError, HostError, UserError
+from firsttouch.errors import GuestError, HostError
 from firsttouch.files import digest, digest_file
 from firsttouch.lab import timed
 from firsttouch.lab.guests import Parts, parts_of
@@ -138,9 +138,7 @@ def test_arms_boot_in_turn_forwards_and_backwards_each_in_another_layout(
     assert all(len(result.lines) == 5 * len(result.boots) == 15 for result in times)
 
 
-def test_a_killed_run_goes_on_after_its_last_whole_round(
-    machine: _Machine, contract: Contract
-) -> None:
+def test_an_interrupted_run_keeps_its_whole_rounds(machine: _Machine, contract: Contract) -> None:
     def kill(boot: int) -> None:
         if boot == 7:
             raise KeyboardInterrupt
@@ -149,14 +147,6 @@ def test_a_killed_run_goes_on_after_its_last_whole_round(
     with pytest.raises(KeyboardInterrupt):
         _measure(contract, 4)
     assert len(read_times(Path("out"))[0].boots) == 2
-    machine.before = lambda boot: None
-    times = _measure(contract, 4)
-    for result in times:
-        assert [boot.round for boot in result.boots] == [1, 2, 3, 4]
-        assert [boot.round for boot in result.boots if boot.resumed] == [3]
-    assert len(machine.booted) == 7 + 6
-    assert _measure(contract, 4) == times
-    assert len(machine.booted) == 7 + 6
 
 
 def test_guests_have_the_huge_zero_page_as_those_of_emulation(
@@ -176,16 +166,9 @@ def test_the_default_plan_has_touches_of_several_cpus(
     assert [guest.pinned for guest in machine.booted[:3]] == [(1,), (1, 2), (1, 2, 3, 0)]
     capsys.readouterr()
     assert main(["lab", "--time", "--dry-run"]) == 0
-    assert "this host has 4 CPUs of one kind, and several-cpus has" in capsys.readouterr().out
+    assert "Without cells of " in (said := capsys.readouterr().out) and "several-cpus" in said
     assert main(["lab", "--time", "--quick", "--dry-run"]) == 0
     assert "several-cpus" not in capsys.readouterr().out
-
-
-def test_times_of_another_plan_are_not_mixed(machine: _Machine, contract: Contract) -> None:
-    _measure(contract, 1)
-    other = Request(experiments=("read-fault",), quick=True)
-    with pytest.raises(UserError, match=f"{FILE_NAME} has times of another host or plan"):
-        _measure(contract, 2, other)
 
 
 def test_the_first_guest_that_fails_is_kvms_fault_a_later_one_is_its_own(
@@ -278,9 +261,6 @@ def test_a_dry_run_tells_the_time_by_arithmetic(
     assert main([*_LAB, "--boots", "10", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "3 cells on each of stock, again and on: 10 rounds, 30 boots." in said
-    assert "Time: about 2 min" in said
     assert not machine.booted
     assert main(["lab", "--time", "--experiment", "programs", "--dry-run"]) == 2
-    assert "nothing is left that --time can measure: programs needs a disk" in (
-        capsys.readouterr().err
-    )
+    assert "--time can measure none of these cells" in capsys.readouterr().err

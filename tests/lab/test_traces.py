@@ -25,7 +25,7 @@ from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, Traced, make_jobs, 
 from firsttouch.lab.outcomes import measure_job, results_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import read_results
-from firsttouch.lab.run import Measured
+from firsttouch.lab.run import collect, stored_results
 from firsttouch.lab.traces import trace_digest, trace_of, with_traces
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json
@@ -160,12 +160,12 @@ def test_a_recording_that_cannot_be_used_fails_its_cell_and_no_other(
     _keep_recording(good, tmp_path, "/bin/true")
     cells = (*bad.cells, *good.cells)
     catalog = load_catalog(("doubles",), ("neoverse-n1",), ("stock",))
-    measured = Measured(Plan(cells, (bad.cells, good.cells), catalog), [bad, good])
-    assert [result.cell for result in measured.results()] == list(good.cells)
-    ((cell, error),) = measured.failures()
-    assert (cell,) == bad.cells and "recorded no faults" in str(error)
+    plan = Plan(cells, (bad.cells, good.cells), catalog)
     # The same guest would record the same: it does not run again.
-    assert measured.missing == []
+    collected = collect(plan, [bad, good], [stored_results(job) for job in (bad, good)])
+    assert [result.cell for result in collected.results] == list(good.cells)
+    ((cell, error),) = collected.failures
+    assert (cell,) == bad.cells and "recorded no faults" in str(error)
 
 
 @pytest.mark.kernel
@@ -177,7 +177,7 @@ def test_perl_reads_the_pages_of_its_hash_before_it_writes_them(
         "--out", str(tmp_path),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    (result,) = read_results(tmp_path).results
+    (result,) = read_results(tmp_path)
     trace = trace_of(result)
     assert trace is not None
     assert trace.machine == "aarch64"

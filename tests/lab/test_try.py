@@ -74,7 +74,7 @@ def test_a_result_says_what_was_tried_and_its_command_repeats_it(
     tried: Callable[..., str], ran: list[Guest], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tried("--arm", "mine", _PATCH, "--boot", "init_on_alloc=0 quiet")
-    stock, control, mine = read_results(tmp_path / "out").results
+    stock, control, mine = read_results(tmp_path / "out")
     made = mine.provenance
     assert made.tried == f"{_PATCH.name}, booted with init_on_alloc=0 quiet"
     assert not stock.provenance.tried
@@ -84,7 +84,7 @@ def test_a_result_says_what_was_tried_and_its_command_repeats_it(
     command = shlex.split(made.command)
     assert main([*command[1:], "--out", str(tmp_path / "again")]) == 0
     assert len(ran) == before
-    again = read_results(tmp_path / "again").results
+    again = read_results(tmp_path / "again")
     assert again == (stock, control, mine)
     # Stored results know the arm, though it has no file.
     dataset = read_dataset(tmp_path / "out")
@@ -160,16 +160,16 @@ def test_a_matrix_runs_the_same_cells_in_each_setting(
     assert any("kpti=off" in guest.boot for guest in ran)
     assert any(guest.board == ("virtualization=on",) for guest in ran)
     assert {guest.cpus for guest in ran} == {1, 4}
-    settings = {result.cell.setting for result in read_results(tmp_path / "out").results}
+    settings = {result.cell.setting for result in read_results(tmp_path / "out")}
     assert {"", "kpti-off", "el2"} < settings
     # The command of a cell has its setting.
     command = next(
         result.provenance.command
-        for result in read_results(tmp_path / "out").results
+        for result in read_results(tmp_path / "out")
         if (result.cell.arm, result.cell.setting) == ("tried", "kpti-off")
     )
     assert "--setting kpti-off" in command
     assert main([*shlex.split(command)[1:], "--out", str(tmp_path / "again")]) == 0
-    again = read_results(tmp_path / "again").results
+    again = read_results(tmp_path / "again")
     assert {result.cell.setting for result in again} == {"kpti-off"}
     assert "exclude each other" in tried(_PATCH, "--matrix", "--setting", "el2", status=2)

@@ -216,7 +216,7 @@ def dataset(directory: Path, results: Iterable[Made], folder: Path | None = None
 
 def read(directory: Path, folder: Path) -> Dataset:
     """Return the dataset of results, by the experiments of `folder` in place of the project's."""
-    results = read_results(directory).results
+    results = read_results(directory)
     every = sorted(
         (load_experiment(name, folder) for name in experiment_names(folder)),
         key=lambda experiment: (experiment.order, experiment.name),

@@ -95,7 +95,7 @@ def test_a_survey_is_not_compared_with_counts(
 ) -> None:
     assert main(["compare", str(folder / "a"), str(folder / "counts")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "a has a survey, and" in line and "counts has counts: compare two of a kind" in line
+    assert "compare two of a kind" in line
     text = (folder / "a/results.jsonl").read_text().replace('"schema": 2', '"schema": 7')
     (folder / "a/results.jsonl").write_text(text)
     assert main(["compare", str(folder / "a"), str(folder / "b")]) == 2

@@ -11,8 +11,6 @@ import pytest
 from rich.console import Console
 
 from firsttouch.analysis.dataset import read_dataset
-from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
-from firsttouch.errors import UserError, nearest
 from firsttouch.files import EXPERIMENTS
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
@@ -191,11 +189,3 @@ def test_a_step_of_one_cell_says_so_and_a_step_of_seconds_says_its_time_once(
         "Measuring: 1 cell", "Measuring: done, 1 cell in 0 s",
         "Surveying: 29 s", "Surveying: done in 29 s",
     ]  # fmt: skip
-
-
-def test_the_default_is_meant_where_several_names_are_near() -> None:
-    with pytest.raises(UserError, match=f"did you mean '{DEFAULT_MACHINE}'"):
-        load_machine("neoverse")
-    with pytest.raises(UserError, match="did you mean 'neoverse-v2'"):
-        load_machine("neoverse-v")
-    assert nearest("a", ["b", "c"], "b") == "use one of b, c."

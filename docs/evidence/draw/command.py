@@ -86,7 +86,7 @@ def measure(
             )
             return False
     for each, release in runs:
-        results = read_results(out / f"{each.name}-{release}").results
+        results = read_results(out / f"{each.name}-{release}")
         pack_results(each.file(release, folder), results)
     return True
 
