@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The root directory in which a guest runs a program of the user's, as an archive."""
+"""The root directory in which a guest runs a program of the user's, and archives of cpio.
+
+Their format is "newc": Documentation/driver-api/early-userspace/buffer-format.rst of the kernel.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,12 @@ import os
 import posixpath
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.cpio import DIRECTORY, PROGRAM, Member, with_folders, write_members
-from firsttouch.building.programs import ACCOUNTS, MOUNT_POINTS
+from firsttouch.building.programs import ACCOUNTS, MERGED, MOUNT_POINTS
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import UserProgram
 from firsttouch.errors import UserError
@@ -80,7 +82,7 @@ class RootArchive:
             output(["tar", "-x", *words, "-f", given.resolve(), "-C", scratch])
             given = scratch
         members = members_of(given) if given else {}
-        for name in ("bin", "lib", "sbin"):
+        for name in MERGED:
             members.setdefault(name, (stat.S_IFLNK | 0o777, f"usr/{name}".encode()))
         for name, text in ACCOUNTS.items():
             members.setdefault(name, (stat.S_IFREG | 0o644, text.encode()))
@@ -171,3 +173,52 @@ def _missing_parts(word: str, data: bytes | Path, members: Mapping[str, Member])
                 ]
                 missing += [name for name in libraries if name not in names]
     return missing
+
+
+TRAILER = "TRAILER!!!"
+DIRECTORY = stat.S_IFDIR | 0o755
+PROGRAM = stat.S_IFREG | 0o755
+# A member: its mode, and the contents of a file or where they are, or the target of a link.
+Member = tuple[int, bytes | Path]
+
+
+def archive(files: Mapping[str, bytes]) -> bytes:
+    """Return an archive of programs by absolute name, and of their directories."""
+    return b"".join(write_members(with_folders({n: (PROGRAM, d) for n, d in files.items()})))
+
+
+def with_folders(members: Mapping[str, Member]) -> dict[str, Member]:
+    """Return members, by name, and the directories that they lie in, in the order of names."""
+    folders: dict[str, Member] = {}
+    for name in members:
+        parts = name.strip("/").split("/")[:-1]
+        folders |= {"/".join(parts[: end + 1]): (DIRECTORY, b"") for end in range(len(parts))}
+    given = {name.strip("/"): members[name] for name in sorted(members)}
+    return {**dict(sorted(folders.items())), **given}
+
+
+def write_members(members: Mapping[str, Member]) -> Iterator[bytes]:
+    """Yield the bytes of an archive, in which directories have to precede what is in them."""
+    size = 0
+    for number, (name, (mode, data)) in enumerate(members.items(), 1):
+        contents = data.read_bytes() if isinstance(data, Path) else data
+        yield (member := record(number, name, mode, contents))
+        size += len(member)
+    yield padded(record(0, TRAILER, 0, b""), 512, size)
+
+
+def record(
+    number: int, name: str, mode: int, data: bytes, device: tuple[int, int] = (0, 0)
+) -> bytes:
+    """Return one member; owner, group and time are 0, so that the bytes are reproducible."""
+    links = 2 if stat.S_ISDIR(mode) else 1
+    fields = (
+        number, mode, 0, 0, links, 0, len(data), 0, 0, *device, len(name.encode()) + 1, 0,
+    )  # fmt: skip
+    header = b"070701" + b"".join(b"%08X" % field for field in fields)
+    return padded(header + name.encode() + b"\0", 4) + padded(data, 4)
+
+
+def padded(data: bytes, unit: int, before: int = 0) -> bytes:
+    """Return `data`, which follows `before` bytes, with zeroes up to a multiple of `unit`."""
+    return data + b"\0" * (-(before + len(data)) % unit)

@@ -15,10 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.cpio import PROGRAM, Member, with_folders, write_members
 from firsttouch.building.host_tools import QEMU
 from firsttouch.building.kernel import obtain_image
-from firsttouch.building.program_root import members_of
+from firsttouch.building.program_root import (
+    PROGRAM,
+    Member,
+    members_of,
+    with_folders,
+    write_members,
+)
 from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import debian_source, user_source
 from firsttouch.catalog.arms import load_arm

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.cpio import DIRECTORY, TRAILER, archive, padded, record
 from firsttouch.building.host_tools import DTC, qemu_digest
+from firsttouch.building.program_root import DIRECTORY, TRAILER, archive, padded, record
 from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.files import digest, digest_bytes, digest_file

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.cpio import Member
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.program_root import RootArchive, check_program
+from firsttouch.building.program_root import Member, RootArchive, check_program
 from firsttouch.catalog.experiments import UserProgram
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from _pytest.mark import ParameterSet
 
-from firsttouch.building import cpio
 from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.program_root import archive
 from firsttouch.building.programs import build_ftbench
 from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
 from firsttouch.catalog.releases import release_names
@@ -92,7 +92,7 @@ def initrd(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     init = tmp_path_factory.mktemp("init") / "init"
     compiler = [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", str(init), "-"]
     subprocess.run(compiler, input=_INIT, text=True, check=True)
-    return qemu.console_archive() + cpio.archive({"/init": init.read_bytes()})
+    return qemu.console_archive() + archive({"/init": init.read_bytes()})
 
 
 def tree_source(case: Case) -> str:

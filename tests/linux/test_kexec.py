@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building import cpio
 from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.program_root import archive
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
@@ -47,7 +47,7 @@ def test_kexec_into_itself(
     second, command_line = tmp_path / "initrd", tmp_path / "cmdline"
     second.write_bytes(
         qemu.console_archive()
-        + cpio.archive(
+        + archive(
             {
                 "/init": guest.init.read_bytes(),
                 "/cell/commands": "".join(f"/{suite}\n" for suite in _SUITES).encode(),

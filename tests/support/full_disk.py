@@ -1,21 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A small disk that a test can fill: mounted directly by root, in a namespace by others.
-
-Some containers and chroots allow neither. There, the free part of a small
-/dev/shm is the disk.
-"""
+"""A small disk that a test can fill: mounted directly by root, in a namespace by others."""
 
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-# A /dev/shm up to this size is a container's own, and may be filled for a moment.
-_SMALL = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -35,7 +26,7 @@ class SmallDisk:
 def small_disk(path: Path, size: int) -> Iterator[SmallDisk]:
     """Mount a disk of `size` bytes at the empty directory `path` for as long as the context lasts.
 
-    Where nothing can be mounted the disk is elsewhere: use its `path`.
+    Others than root mount it in a namespace of its own.
     """
     path.mkdir(parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)]
@@ -51,8 +42,7 @@ def small_disk(path: Path, size: int) -> Iterator[SmallDisk]:
                      "--preserve-credentials", "--wd=.")  # fmt: skip
             yield SmallDisk(path, Path(f"/proc/{holder}/root{path.absolute()}"), enter)
         return
-    with _filled_shared_memory(size) as folder:
-        yield SmallDisk(folder, folder)
+    raise AssertionError("no disk can be mounted here: run as root, or allow user namespaces")
 
 
 def _succeeds(command: Sequence[str]) -> bool:
@@ -71,20 +61,3 @@ def _namespace(mount: Sequence[str]) -> Iterator[int]:
         assert holder.stdout.readline() == "ready\n"
         yield holder.pid
         holder.stdin.close()
-
-
-@contextmanager
-def _filled_shared_memory(size: int) -> Iterator[Path]:
-    """Yield a folder of /dev/shm, of which all but `size` bytes are taken."""
-    place = Path("/dev/shm")
-    system = os.statvfs(place)
-    assert system.f_blocks * system.f_frsize <= _SMALL, (
-        "no disk can be mounted here: run as root, or allow user namespaces"
-    )
-    folder = Path(tempfile.mkdtemp(dir=place))
-    try:
-        with (folder / "filler").open("wb") as filler:
-            os.posix_fallocate(filler.fileno(), 0, system.f_bavail * system.f_frsize - size)
-        yield folder
-    finally:
-        shutil.rmtree(folder)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.building import cpio
+from firsttouch.building.program_root import archive
 
 # Of Debian's qemu-efi-aarch64: ACPI tables reach a guest through UEFI.
 FIRMWARE = Path("/usr/share/qemu-efi-aarch64/QEMU_EFI.fd")
@@ -94,4 +94,4 @@ def sealed(data: bytes) -> bytes:
 
 def as_archive(contents: bytes) -> bytes:
     """The archive to put first in an initial RAM disk, from which the kernel takes its PPTT."""
-    return cpio.archive({"kernel/firmware/acpi/pptt.aml": contents})
+    return archive({"kernel/firmware/acpi/pptt.aml": contents})
