@@ -64,8 +64,11 @@ class DebianSource(KernelSource):
         """Return the tree; fetch the package if the store lacks it."""
         entry = _tree_entry(self.package)
         if entry.path not in _checked:
-            tree = obtain(_wanted(self.release), self._entry, self._unpack, self.reporter)
-            _checked.add(tree)
+            # `kernel fetch` may have moved on to another version.
+            _checked.add(
+                entry.use()
+                or obtain(_wanted(self.release), self._entry, self._unpack, self.reporter)
+            )
         return entry.path
 
     def _entry(self, files: Files) -> Entry:

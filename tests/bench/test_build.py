@@ -56,19 +56,3 @@ def _functions(program: Path) -> dict[str, str]:
     """Return the address of each function of ftbench's own, by name."""
     lines = (line.split() for line in output(["nm", program]).splitlines())
     return {words[2]: words[0] for words in lines if len(words) == 3 and words[1] == "T"}
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "made"),
-    [("bench", [], "../build/bench/ftbench"), ("guest", [], "init"),
-     ("pmu", ["API=4"], "build/libftpmu.so")],
-    ids=lambda value: value if isinstance(value, str) else "",
-)  # fmt: skip
-def test_path_with_a_space(tmp_path: Path, name: str, arguments: list[str], made: str) -> None:
-    folder = copy_of(name, tmp_path / "my tools" / "first touch's")
-    done = subprocess.run(
-        ["make", "-s", "-C", folder, *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    assert (folder / made).is_file()

@@ -9,8 +9,6 @@ import pytest
 
 from tests.bench.conftest import BENCH, Ftbench
 
-TYPES = {"choice": str, "size": int, "count": int, "flag": bool, "path": str}
-
 
 @pytest.fixture(scope="session")
 def listed(ftbench: Ftbench) -> dict[str, dict[str, Any]]:
@@ -24,29 +22,6 @@ def listed(ftbench: Ftbench) -> dict[str, dict[str, Any]]:
 def test_every_file_is_listed(listed: dict[str, dict[str, Any]]) -> None:
     assert sorted(listed) == sorted(path.stem for path in (BENCH / "experiments").glob("*.c"))
     assert list(listed) == sorted(listed)
-
-
-def test_parameters_are_complete(listed: dict[str, dict[str, Any]]) -> None:
-    for experiment in listed.values():
-        every = experiment["params"] + experiment["options"]
-        names = [param["name"] for param in every]
-        assert len(names) == len(set(names))
-        for param in every:
-            assert param["help"]
-            kind = TYPES[param["type"]]
-            assert param["default"] is None or type(param["default"]) is kind
-            if param["type"] == "choice":
-                assert param["default"] in param["choices"]
-                assert len(param["choices"]) == len(set(param["choices"]))
-            else:
-                assert "choices" not in param
-            if param["type"] in ("size", "count"):
-                least, most = param.get("min", 0), param.get("max", 1 << 63)
-                assert least < most
-                assert param["default"] is None or least <= param["default"] <= most
-            else:
-                assert not {"min", "max"} & param.keys()
-        assert {"repeat", "counters"} <= {option["name"] for option in experiment["options"]}
 
 
 def test_help_has_an_example_of_each_experiment(

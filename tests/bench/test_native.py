@@ -32,13 +32,6 @@ def test_a_result_names_its_experiment_params_and_regions(ftbench: Ftbench) -> N
     assert line["metrics"]["pgfault"] >= faults(line)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="arm64 has the instruction")
-def test_ldxr(ftbench: Ftbench) -> None:
-    line = ftbench.line("populate", "--by", "ldxr", "--page", "base", "--size", SIZE)
-    assert (line["metrics"], line["regions"]) == ({}, [])
-    assert set(line["unavailable"].values()) == {"x86-64 has no load-exclusive"}
-
-
 @pytest.mark.parametrize("cpus", range(1, min(4, len(os.sched_getaffinity(0))) + 1))
 def test_each_of_the_cpus_has_a_thread(ftbench: Ftbench, cpus: int) -> None:
     line = ftbench.line(
@@ -61,18 +54,6 @@ def test_each_process_faults_for_itself(ftbench: Ftbench, memory: str, part: str
     assert faults(line) < 10
 
 
-def test_policy_that_gives_no_pages_of_64k(ftbench: Ftbench) -> None:
-    """If the policy gives huge pages, each has one fault; otherwise the remedy is named."""
-    line = ftbench.line("populate", "--by", "store", "--page", "64k", "--size", "4M")
-    reasons = set(line["unavailable"].values())
-    if line["metrics"]:
-        fallbacks = line["metrics"]["folio_fault_fallback"]
-        assert fallbacks or faults(line) == (4 << 20) // 65536
-    else:
-        assert len(reasons) == 1
-        assert any(word in reasons.pop() for word in ("echo ", "this kernel", "prctl"))
-
-
 def test_file_warm_and_cold(ftbench: Ftbench, tmp_path: Path) -> None:
     path = tmp_path / "file"
     warm = ftbench.line("file-read-fault", "--cache", "warm", "--size", "4M", "--file", str(path))
@@ -92,18 +73,6 @@ def test_file_warm_and_cold(ftbench: Ftbench, tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "the cache is not cold" in done.stderr
     assert path.read_bytes() == contents
-
-
-def test_damaged_file_is_found_out(ftbench: Ftbench, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    arguments = ("file-read-fault", "--cache", "warm", "--size", "1M", "--file", str(path))
-    ftbench.line(*arguments)
-    with path.open("r+b") as file:
-        file.seek(8 * 4096)
-        file.write(bytes(8))
-    done = ftbench(*arguments)
-    assert done.returncode == 1
-    assert "the file at 32768 reads as 0" in done.stderr
 
 
 def perf_is_allowed() -> bool:

@@ -9,7 +9,6 @@ import pytest
 from firsttouch.building.source import tree_digest, user_source
 from firsttouch.cli.bisect import Repository
 from firsttouch.errors import UserError
-from firsttouch.files import digest_file
 from firsttouch.progress import Reporter
 
 # -- archives
@@ -105,21 +104,6 @@ def test_the_digest_of_a_git_tree_leaves_its_repository_alone(checkout: Path) ->
     below = _digest(checkout / "mm")
     (checkout / "mm/a.c").write_text("b\n")
     assert _digest(checkout / "mm") != below
-
-
-def test_the_files_of_a_tree_are_read_once(
-    fake_linux: Path, configured_cache: Path, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[Path] = []
-
-    def digest(file: Path) -> str:
-        read.append(file)
-        return digest_file(file)
-
-    monkeypatch.setattr("firsttouch.building.source.digest_file", digest)
-    first, second = user_source(fake_linux, reporter), user_source(fake_linux, reporter)
-    assert first.identity == second.identity
-    assert len(read) == len(set(read)) == 3
 
 
 @pytest.mark.parametrize(

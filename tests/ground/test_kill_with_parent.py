@@ -80,15 +80,6 @@ def test_leaving_the_context_kills_what_the_command_started(tmp_path: Path) -> N
     assert not _is_running(child)
 
 
-@pytest.mark.parametrize(
-    ("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 128 + signal.SIGTERM)]
-)
-def test_the_commands_end_is_its_own(script: str, status: int) -> None:
-    with processes.child_process(["sh", "-c", script]) as process:
-        process.wait(timeout=30)
-    assert process.returncode == status
-
-
 def test_a_command_that_fails_shows_what_it_said(tmp_path: Path) -> None:
     with pytest.raises(HostError, match=r"sh failed with status 3") as error:
         processes.output(["sh", "-c", "echo why >&2; exit 3"])

@@ -74,15 +74,6 @@ def test_every_program_is_run_or_left_out_with_a_reason(programs: Path) -> None:
     assert not unknown
 
 
-def test_every_command_is_a_program_of_some_release(suites: Callable[[str], Path]) -> None:
-    """A release may lack a program; a name that all releases lack is a mistake."""
-    built = {
-        path.name for release in release_names() for path in (suites(release) / "mm").iterdir()
-    }
-    assert {command.split()[0] for command in _DATA["mm"]["commands"]} <= built
-    assert _FAILS_ON_STOCK.keys() <= set(_DATA["mm"]["commands"])
-
-
 def _cases(commands: list[str], outcome: Outcome) -> dict[tuple[str, int], Case]:
     """Return the tests of some programs by program and place; the exits are tests at place 0.
 
