@@ -46,7 +46,6 @@ def format_count(value: float) -> str:
 
 
 def format_share(part: float, whole: float) -> str:
-    """Return a part of a whole: ``6.4 %``."""
     return f"{100 * part / whole:.1f} %" if whole else "0.0 %"
 
 

@@ -62,7 +62,6 @@ class Fields:
         return UserError(f"{self.file}: {self._name(key)} {problem}")
 
     def take(self, key: str, kind: type[T], default: T = _REQUIRED) -> T:
-        """Return the value of `key`, which must be of type `kind`."""
         self._taken.add(key)
         if key not in self._data:
             if default is _REQUIRED:
@@ -85,7 +84,6 @@ class Fields:
             raise self.error(key, f"cannot be read: {error}.") from None
 
     def strings(self, key: str, default: Sequence[str] = _REQUIRED) -> tuple[str, ...]:
-        """Return the value of `key`, which must be a list of strings."""
         if default is not _REQUIRED and key not in self._data:
             return tuple(default)
         values = self.take(key, list)
@@ -99,7 +97,6 @@ class Fields:
         return None if self._data.get(key) is None else self.take(key, kind)
 
     def choice(self, key: str, choices: Sequence[str], default: str = _REQUIRED) -> str:
-        """Return the value of `key`, which must be one of `choices`."""
         value = self.take(key, str, default)
         if value not in choices:
             raise self.error(key, f"is {value!r}: {nearest(value, choices)}")
@@ -208,7 +205,6 @@ def _fields(kind: type[DataclassInstance]) -> list[tuple[str, object, bool]]:
 
 
 def _value(table: Fields, key: str, hint: object, strict: bool) -> object:
-    """Return the value of `key`, which must be of the type `hint`."""
     inner = get_args(hint)
     if isinstance(hint, UnionType) and NoneType in inner:
         (some,) = set(inner) - {NoneType}
@@ -308,5 +304,4 @@ def file_of(kind: str, name: str, folder: Path) -> Path:
 
 
 def read_named(kind: str, name: str, folder: Path) -> Fields:
-    """Return the top table of the file of the `kind` called `name`."""
     return read_toml(file_of(kind, name, folder))

@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 111),
-    ("firsttouch/*.py", "lines", 19_314),
+    ("firsttouch/*.py", "lines", 19_294),
     ("docs/evidence/draw/*.py", "lines", 749),
     ("tests/*.py", "lines", 19_671),
     ("docs/*.md", "bytes", 180_000),

@@ -50,7 +50,6 @@ class Architecture:
         return "" if self.name == DEFAULT_ARCHITECTURE else f"-{self.name}"
 
     def package(self, name: str) -> str:
-        """Return the name of a Debian package for this architecture, as apt has it."""
         return f"{name}:{self.debian}" if self.suffix else name
 
     def fragments(self, name: str) -> list[Path]:

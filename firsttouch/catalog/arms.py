@@ -144,7 +144,6 @@ class Wanted:
 
 
 def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
-    """Return the arms that the command line describes, in its order."""
     arms: dict[str, Arm] = {}
     for place, arm in enumerate(wanted):
         if not _NAME.fullmatch(arm.name):
@@ -232,7 +231,6 @@ def setting_names() -> list[str]:
 
 
 def all_settings() -> list[Setting]:
-    """Return all settings in the order of their files' `order`."""
     return sorted(map(load_setting, setting_names()), key=lambda setting: setting.order)
 
 

@@ -26,7 +26,6 @@ class Catalog:
         return replace(self, arms={**self.arms, **{arm.name: arm for arm in arms}})
 
     def of_architecture(self, name: str) -> Catalog:
-        """Return the catalogue with arms that boot kernels for that architecture."""
         arms = {
             key: replace(arm, kernel=replace(arm.kernel, architecture=name))
             for key, arm in self.arms.items()

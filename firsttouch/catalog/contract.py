@@ -127,7 +127,6 @@ class Contract:
 
 
 def parse_contract(text: str) -> Contract:
-    """Return the contract that `text`, the output of ``ftbench --list=json``, states."""
 
     def parameters(entry: Fields) -> dict[str, Parameter]:
         listed = [read(each, Parameter, strict=False) for each in entry.tables("params")]

@@ -86,7 +86,6 @@ def _doctor(_options: argparse.Namespace, _reporter: Reporter) -> int:
 
 
 def _remedy(lacking: Sequence[Requirement]) -> str:
-    """Return what to do about missing packages, as the end of a sentence."""
     steps = []
     if absent := [package for package in lacking if not package.installed]:
         if shutil.which("apt-get"):

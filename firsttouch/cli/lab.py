@@ -50,7 +50,6 @@ def lab_options(lab: argparse.ArgumentParser) -> None:
 
 
 def add_form(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how cells are measured, and what is printed."""
     option(parser, "--quick", "get a first answer from smaller sizes and fewer cells")
     option(
         parser, "--time",

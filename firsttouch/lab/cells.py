@@ -26,7 +26,6 @@ HOST = "host"
 
 
 def host_name(architecture: str) -> str:
-    """Return the machine of cells that run in guests of `architecture` on this host."""
     return f"{HOST}{load_architecture(architecture).suffix}"
 
 

@@ -57,7 +57,6 @@ def _unpacked(packages: Packages, reporter: Reporter) -> Path:
 
 
 def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
-    """Return the parts of the guests that run `cells` of a plan, each once."""
     cells = tuple(cells)
     kernels = kernels_of(plan, cells)
     parts: dict[Part, None] = dict.fromkeys(kernels)
@@ -111,7 +110,6 @@ def build_parts(
     logs: Path,
     reporter: Reporter,
 ) -> Parts:
-    """Return the parts that `plan` needs; build or fetch what the store lacks."""
     parts = parts_of(plan, plan.cells)
     check_changes(parts, source)
     # Kernels last: their builds take longest, and all else may fail before.

@@ -111,7 +111,6 @@ class Plan:
 
 
 def make_plan(request: Request, release: str, contract: Contract) -> Plan:
-    """Return the plan of `request` for kernels of `release`."""
     for setting in request.around:
         if not setting.is_of(release):
             there = format_list([each.name for each in matrix_settings(release, quick=False)[1:]])

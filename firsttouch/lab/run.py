@@ -238,7 +238,6 @@ def _check_host(plan: Plan) -> None:
 
 
 def release_of(request: Request, reporter: Reporter) -> Release:
-    """Return the release whose hooks the request's kernels get."""
     if request.source is None:
         return load_release(request.release)
     return tree_release(source_tree(request.source, reporter))[0]

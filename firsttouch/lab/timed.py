@@ -97,7 +97,6 @@ class TimedPlan:
 
 
 def plan_times(request: Request, release: str, contract: Contract, rounds: int) -> TimedPlan:
-    """Return what `request` has to time, on all CPUs of this host that it may use."""
     if not 1 <= rounds <= MOST_ROUNDS:
         raise UserError(f"--boots {rounds} is out of range: give 1 to {MOST_ROUNDS:,}.")
     for option, given in (
@@ -239,7 +238,6 @@ class _Bench:
         )
 
     def unmeasured(self) -> Times:
-        """Return results without boots."""
         host = read_host(self.cpus)
         guests = [self._guest(arm, cpus) for arm in self._arms for cpus in self._timed.guests]
         plan = digest([host.processor, host.kernel, *map(guest_key, guests)])
