@@ -105,16 +105,12 @@ class Finder:
         process = self._processes.get(pid)
         if process is None:
             process = self._processes[pid] = Process(
-                pid, Space(), self._name(f"process {pid}"), self._block, self._replay()
+                pid, Space(), f"process {pid}", self._block, self._replay()
             )
         return process
 
     def _replay(self) -> Replay:
         return Replay(self._totals.outcomes, self._recording.page_size)
-
-    def _name(self, name: str) -> int:
-        self._totals.names.append(name)
-        return len(self._totals.names) - 1
 
     def _execute(self, event: Executed) -> None:
         old = self._processes.get(event.pid)
@@ -124,7 +120,7 @@ class Finder:
             if old.replay.no_huge:
                 replay.forbid_huge()
         self._processes[event.pid] = Process(
-            event.pid, Space(), self._name(event.name), self._block, replay, executed=True
+            event.pid, Space(), event.name, self._block, replay, executed=True
         )
 
     def _end(self, event: Ended) -> None:
@@ -133,7 +129,7 @@ class Finder:
             return
         # A program that is executed maps its file at once.
         if not process.space and process.executing:
-            self._totals.detached.append(self._totals.names[process.name])
+            self._totals.detached.append(process.name)
         # Where others go on after the first thread, and of a process with threads from before.
         if process.threaded or (event.pid == self._recording.pid and self._recording.attached):
             process.replay.close()
@@ -143,11 +139,10 @@ class Finder:
 
     def _fork(self, event: Forked) -> None:
         parent = self._process(event.parent)
-        name = self._name(self._totals.names[parent.name])
         old = self._processes.get(event.pid)
         if old:
             old.close(self._totals)
-        self._processes[event.pid] = parent.fork(event.pid, name)
+        self._processes[event.pid] = parent.fork(event.pid)
         # A page that was written, in a way that is not known, is copied when it is written again.
         unsure = (Access.EITHER, Access.UNKNOWN)
         for page in [p for p, f in parent.first.items() if f.instruction.access in unsure]:
@@ -214,10 +209,9 @@ class Finder:
         process.count(fault.tid, page, kind)
         stack = self._stack(process, fault)
         totals.stack_kinds[stack][kind] += 1
-        if kind == AGAIN and process.givers:
-            giver = process.givers.take(page // self._block, 1 << page % self._block)
-            if giver:
-                totals.givers[stack][giver] += 1
+        giver = process.givers.get(page // self._block) if kind == AGAIN else None
+        if giver:
+            totals.givers[stack][giver] += 1
 
     def _nowhere(self, fault: Fault) -> bool:
         """Tell whether nothing can be mapped where no mapping is recorded.

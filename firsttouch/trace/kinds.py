@@ -33,8 +33,6 @@ class Access(enum.Enum):
         # Whether a fault of it on a missing page may be a read fault of data, and a write fault.
         self.may_read = word not in ("store", "update", "fetch")
         self.may_write = word not in ("load", "load-exclusive", "fetch")
-        # Whether it needs no more than itself to tell what a fault of it was.
-        self.clear = word not in ("load and store", "fetch", "unknown")
 
 
 @dataclass(frozen=True)

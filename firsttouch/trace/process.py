@@ -25,7 +25,7 @@ from firsttouch.trace.spaces import (
     is_anonymous,
     place_of,
 )
-from firsttouch.trace.totals import BLOCK, Giver, Givers, Limits, Totals, Touched, move_pages
+from firsttouch.trace.totals import BLOCK, Giver, Limits, Totals, Touched, blocks_of, move_pages
 from firsttouch.trace.unwinding import Rule
 
 
@@ -36,7 +36,7 @@ class Process:
         self,
         pid: int,
         space: Space,
-        name: int,
+        name: str,
         block: int,
         replay: Replay,
         *,
@@ -69,7 +69,8 @@ class Process:
         self.threaded = False
         self._inherited: dict[int, int] = {}
         self.touched = Touched(space)
-        self.givers = Givers(block)
+        # By block.
+        self.givers: dict[int, Giver] = {}
         # Where brk(2) has put the end of the heap; 0 if that was not recorded.
         self._break = 0
         # Pages of a block.
@@ -146,7 +147,8 @@ class Process:
         """Take memory for given back between addresses of pages, by the code of a `stack`."""
         call = event.call if isinstance(event, GaveBack) else "mremap"
         first, last = (address * self._block // BLOCK for address in (start, end))
-        self.givers.give_back(Limits(first, last), self.touched.pages, Giver(stack, call))
+        for block, _ in blocks_of(Limits(first, last), self._block, self.touched.pages):
+            self.givers[block] = Giver(stack, call)
         self.replay.give_back(start, end, call)
         if call != "madvise":
             self.space.unmap(start, end)
@@ -188,9 +190,9 @@ class Process:
             word = instruction is not None and instruction.of_words
             self.replay.begin(fault.address, new, allocator=word and is_of(GLIBC, code))
 
-    def fork(self, pid: int, name: int) -> Process:
+    def fork(self, pid: int) -> Process:
         """Return the child that a fork makes."""
-        child = Process(pid, self.space.copy(), name, self._block, self.replay.fork())
+        child = Process(pid, self.space.copy(), self.name, self._block, self.replay.fork())
         child.allocator = self.allocator
         self.forked = child.forked = True
         child._break = self._break
@@ -224,7 +226,7 @@ class Process:
     def close(self, totals: Totals) -> None:
         """Count in `totals` what an address space is in the end."""
         self.replay.close()
-        name = totals.names[self.name]
+        name = self.name
         for tid, of_thread in self._threads.items():
             totals.tallies["thread", 0, self.thread_names.get(tid, name)].add(of_thread)
         kinds = [sum(of_kind) for of_kind in zip(*self._threads.values(), strict=True)]

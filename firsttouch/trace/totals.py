@@ -76,38 +76,10 @@ def _words(pages: int, size: int) -> Iterator[int]:
 
 
 class Giver(NamedTuple):
-    """A system call by its name, and the index of the chain of calls that made it."""
+    """Who gave back pages of a block last: a system call, and the index of the calls' chain."""
 
     stack: int
     call: str
-
-
-class Givers:
-    """Of a process: who gave back what, by block."""
-
-    def __init__(self, block: int) -> None:
-        self._block = block
-        self._given: dict[int, list[tuple[int, Giver]]] = {}
-
-    def __bool__(self) -> bool:
-        """Tell whether anything was given back."""
-        return bool(self._given)
-
-    def give_back(self, limits: Limits, touched: Mapping[int, int], giver: Giver) -> None:
-        """Take what was `touched`, by block, between limits for given back."""
-        for block, pages in blocks_of(limits, self._block, touched):
-            gone = pages & touched[block]
-            before = [(had & ~gone, other) for had, other in self._given.get(block, ())]
-            self._given[block] = [entry for entry in (*before, (gone, giver)) if entry[0]]
-
-    def take(self, block: int, bit: int) -> Giver | None:
-        """Return who gave back a page, which is there again."""
-        entries = self._given.get(block, [])
-        for number, (pages, giver) in enumerate(entries):
-            if pages & bit:
-                entries[number] = pages ^ bit, giver
-                return giver
-        return None
 
 
 # What a double is.
@@ -206,8 +178,7 @@ class Totals:
     back, if that was seen. `tallies` are of each "program", "thread" and "process", by number (0
     for all of a name) and name. `outcomes` has what remedies would have saved, and `allocators`
     counts the first touches of anonymous memory by the allocator of the process. `largest` is the
-    address space with most faults. `names` are those of the address spaces: the command, or the
-    program executed. `detached` are the programs that the kernel lets nobody watch.
+    address space with most faults. `detached` are the programs that the kernel lets nobody watch.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -218,7 +189,6 @@ class Totals:
     givers: dict[int, Counter[Giver]] = field(default_factory=lambda: defaultdict(Counter))
     allocators: Counter[str] = field(default_factory=Counter)
     tallies: dict[tuple[str, int, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
-    names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     detached: list[str] = field(default_factory=list)
     anonymous: int = 0

@@ -26,7 +26,7 @@ FILE = Place("/bin/true", CODE, 0)
     ],
 )
 def test_callers_end_where_no_code_is(chain: tuple[int, ...], places: tuple[Place, ...]) -> None:
-    process = Process(1, Space(), 0, 512, Replay(new_outcomes(), 4096))
+    process = Process(1, Space(), "", 512, Replay(new_outcomes(), 4096))
     process.map(mapped(CODE, CODE + 0x1000, "/bin/true", prot=READ_EXECUTE))
     process.map(mapped(DATA, DATA + 0x1000, "/bin/true"))
     process.map(mapped(JIT, JIT + 0x1000, prot=ALL))
@@ -35,7 +35,7 @@ def test_callers_end_where_no_code_is(chain: tuple[int, ...], places: tuple[Plac
 
 
 def test_a_mapping_begins_where_the_kernel_has_merged_nothing() -> None:
-    process = Process(1, Space(), 0, 512, Replay(new_outcomes(), 4096))
+    process = Process(1, Space(), "", 512, Replay(new_outcomes(), 4096))
     process.map(mapped(CODE, CODE + 0x1000, "/lib/libc.so.6", prot=READ_EXECUTE))
     for start, first, begun in (
         (0x800000, 0x800000, True),
@@ -51,7 +51,7 @@ def test_a_mapping_begins_where_the_kernel_has_merged_nothing() -> None:
 
 @pytest.mark.parametrize(("end", "heap"), [(0x3000, True), (0x2F10, True), (0x2000, False)])
 def test_what_brk_maps_first_is_the_heap_without_its_name(end: int, heap: bool) -> None:
-    process = Process(1, Space(), 0, 512, Replay(new_outcomes(), 4096))
+    process = Process(1, Space(), "", 512, Replay(new_outcomes(), 4096))
     assert process.call(GaveBack(0, 1, CODE, (), "brk", end, 0)) == (end, 0)
     process.map(mapped(0x1000, 0x3000))
     space = process.space.at(0x1000)

@@ -152,7 +152,7 @@ def function(program: Path, name: str) -> int:
 
 def mapped(program: Path) -> Process:
     """Return a process that has the file from its begin on at _BASE."""
-    process = Process(1, Space(), 0, 512, Replay(new_outcomes(), 4096))
+    process = Process(1, Space(), "", 512, Replay(new_outcomes(), 4096))
     size = program.stat().st_size
     process.map(Mapped(0, 1, _BASE, _BASE + size, 0, 5, 2, str(program)))
     return process
