@@ -10,10 +10,10 @@ from firsttouch.files import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 111),
-    ("firsttouch/*.py", "lines", 19_258),
+    ("firsttouch/*.py", "files", 110),
+    ("firsttouch/*.py", "lines", 19_255),
     ("docs/evidence/draw/*.py", "lines", 749),
-    ("tests/*.py", "lines", 19_763),
+    ("tests/*.py", "lines", 19_671),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

@@ -26,9 +26,9 @@ from firsttouch.trace.events import (
     Forked,
     Mapped,
     Named,
+    Samples,
     Threaded,
 )
-from firsttouch.trace.samples import Samples
 
 # Types of the kernel's records.
 _COMM, _EXIT, _FORK, _MMAP2 = 3, 4, 7, 10
