@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firsttouch.analysis.changes import INSTRUCTIONS, units_of
+from firsttouch.analysis.changes import INSTRUCTIONS, JUDGED, units_of
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import profiles_of
@@ -73,6 +73,8 @@ def run_bisect(
     commits: str,
     metric: str,
     reporter: Reporter,
+    *,
+    dry_run: bool,
 ) -> int:
     """Print the first bad commit of ``GOOD..BAD`` and its functions; return the exit status.
 
@@ -86,6 +88,7 @@ def run_bisect(
         raise UserError("--bisect needs a kernel's git tree: use --source TREE.")
     repository = Repository(request.source)
     good, bad = repository.commit(good), repository.commit(bad)
+    between = repository.between(good, bad)
     request = replace(request, arms=(BASE,), tried=())
     judge = _Judge(repository, request, contract, metric, reporter)
     first = replace(request, source=repository.tree(good, reporter))
@@ -95,6 +98,16 @@ def run_bisect(
             f"--bisect follows one cell, and {len(plan.cells)} are selected: select one by "
             "--experiment, --set and --size."
         )
+    (cell,) = plan.cells
+    experiment = plan.catalog.experiments[cell.experiment]
+    if metric not in (names := {*JUDGED, *(each.name for each in experiment.metrics)}):
+        raise UserError(f"--metric {metric}: {experiment.name} has none; {nearest(metric, names)}")
+    if dry_run:
+        print(
+            f"{metric} of {cell_name(experiment, cell.params)}: {format_count(between)} commits, "
+            f"about {between.bit_length() + 1} kernels."
+        )
+        return 0
     before, since = judge.value(good), judge.value(bad)
     if before == since:
         raise UserError(
@@ -171,6 +184,14 @@ class Repository:
             )
         except HostError:
             raise UserError(f"{self.path} has no commit {name}: check --bisect.") from None
+
+    def between(self, good: str, bad: str) -> int:
+        """Return the number of commits after `good` up to `bad`."""
+        try:
+            self._git("merge-base", "--is-ancestor", good, bad)
+        except HostError:
+            raise UserError("--bisect: GOOD is no ancestor of BAD: exchange them?") from None
+        return int(self._git("rev-list", "--count", f"{good}..{bad}"))
 
     def subject(self, commit: str) -> str:
         return self._git("show", "-s", "--format=%h %s", commit)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from firsttouch.analysis.profile import INSTRUCTIONS, USER, Profile, profiles_of
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.experiments import Packages, UserProgram
-from firsttouch.cli.options import size_of
+from firsttouch.cli.options import add_limits, limit_of, size_of
 from firsttouch.cli.running import print_failures
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request
@@ -36,7 +35,6 @@ _STATE = ("exit_status", "output_bytes", "output_digest")
 _MEMORY = {"peak_resident_bytes": 0.02, "thp_fault_alloc": 0.0}
 # Lines of a table of functions or system calls.
 _FIRST = 12
-_LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
 
 
 @dataclass(frozen=True)
@@ -86,13 +84,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_program(parser)
     add("--against", type=Path, metavar="FILE", help="compare with an answer of --json")
-    add(
-        "--fail-if",
-        action="append",
-        default=[],
-        metavar="LIMIT",
-        help="exit with status 1 if a count grows by more, such as 'instructions>+0.5%%'",
-    )
+    add_limits(parser)
     add(
         "--functions",
         action="store_true",
@@ -171,7 +163,7 @@ def programs_of(options: argparse.Namespace) -> list[UserProgram]:
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
-    limits = [_limit(text) for text in options.fail_if]
+    limits = [limit_of(text) for text in options.fail_if]
     before = _read(options.against) if options.against else []
     request = Request(
         experiments=(COUNT,), arms=tuple(options.arm) or (_DEBIAN,), profile=options.functions
@@ -321,13 +313,6 @@ def _by_function(profile: Profile | None) -> tuple[Mapping[str, int], Mapping[st
         if name != USER and counts.get(INSTRUCTIONS)
     }
     return functions, system_calls(profile)
-
-
-def _limit(text: str) -> tuple[str, float]:
-    match = _LIMIT.fullmatch(text.replace(" ", ""))
-    if not match:
-        raise UserError(f"--fail-if {text}: write a count and a limit: 'instructions>+0.5%'.")
-    return match["name"], float(match["percent"])
 
 
 def _exceeds(counted: Sequence[Counted], name: str, percent: float) -> str:

@@ -7,9 +7,11 @@ Exit status: 0 if all ran, 1 if something measured failed, 2 if the request cann
 from __future__ import annotations
 
 import argparse
+import difflib
 import errno
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -86,10 +88,20 @@ _COMMANDS = {
 }
 
 
+_UNKNOWN = re.compile(r"(?:unrecognized arguments: |argument COMMAND: invalid choice: ')(-*[\w-]+)")
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that raises UserError: one sentence, exit status 2."""
 
+    # That of the command, which has the options that may have been meant.
+    chosen: argparse.ArgumentParser | None = None
+
     def error(self, message: str) -> NoReturn:
+        if name := _UNKNOWN.search(message):
+            known = re.findall(r"--[\w-]+", self.chosen.format_help()) if self.chosen else []
+            if near := difflib.get_close_matches(name[1], [*_COMMANDS, *known], n=1):
+                raise UserError(f"{name[1]} is unknown: did you mean {near[0]}?")
         raise UserError(f"{message}: see `{self.prog} --help`.")
 
 
@@ -112,6 +124,7 @@ def full_parser(only: str | None = None) -> argparse.ArgumentParser:
             add_options: Callable[[argparse.ArgumentParser], None]
             add_options = resolve_name(f"firsttouch.cli.{add}")
             add_options(command)
+            parser.chosen = command
     return parser
 
 
@@ -128,6 +141,8 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
 
         _, *words = os.environ.get("COMP_LINE", "").split() or [""]
         complete(full_parser(next(iter(words), "")))
+    if not arguments or arguments[0] == "help":
+        arguments = [*arguments[1:2], "--help"]
     # A command is the first word: --help and --version, which can stand before it, end here.
     parser = full_parser(next(iter(arguments), ""))
     command: list[str] = []

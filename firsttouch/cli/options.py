@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from firsttouch.errors import UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, TASK, Request
 from firsttouch.quantities import parse_size
 
+_LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
 # What needs counts, other guests, or many at once.
 _NOT_TIMED = ("jobs", "matrix", "setting", "reply", "bisect")
 
@@ -145,6 +147,20 @@ def check_time(options: argparse.Namespace) -> None:
             raise UserError(
                 f"--time runs guests on this host, in turn: leave out --{name.replace('_', '-')}."
             )
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    option(
+        parser, "--fail-if LIMIT...",
+        "exit with status 1 if a count grows by more, such as 'instructions_kernel>+0.5%%'",
+    )  # fmt: skip
+
+
+def limit_of(text: str) -> tuple[str, float]:
+    match = _LIMIT.fullmatch(text.replace(" ", ""))
+    if not match:
+        raise UserError(f"--fail-if {text}: write a count and a limit: 'instructions>+0.5%'.")
+    return match["name"], float(match["percent"])
 
 
 def size_of(option: str, text: str | None) -> int | None:

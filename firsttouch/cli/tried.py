@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
-from firsttouch.analysis.changes import CellChange, changes
+from firsttouch.analysis.changes import JUDGED, CellChange, Changes, changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
@@ -30,16 +32,25 @@ from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.count import add_program, programs_of
 from firsttouch.cli.lab import add_form
-from firsttouch.cli.options import add_selection, check_time, option, request_of
+from firsttouch.cli.options import (
+    add_limits,
+    add_selection,
+    check_time,
+    limit_of,
+    option,
+    request_of,
+)
 from firsttouch.cli.running import measure, print_failures, print_plan, run_times
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import COUNT, Request
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
+from firsttouch.quantities import format_change
 from firsttouch.tables import dump_json
 from firsttouch.views.changes import changes_document, compared_arms, reply
 from firsttouch.views.comparison import print_comparison
 from firsttouch.views.html.page import flame_graphs, write_figures, write_report
+from firsttouch.views.names import cell_name
 from firsttouch.views.profile import function_tables
 from firsttouch.views.rows import print_dataset
 from firsttouch.views.tables import print_table
@@ -108,6 +119,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         default=BASE,
     )  # fmt: skip
     option(tried, "--reply", "print the answer as a reply to the patch's thread, in 72 columns")
+    add_limits(tried)
     add_form(tried)
     add_program(tried)
     tried.set_defaults(run=_run)
@@ -142,10 +154,9 @@ class _ArmOption(argparse.Action):
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     check_time(options)
     if options.bisect:
-        if options.wanted or options.dry_run or options.baseline != BASE:
+        if options.wanted or options.baseline != BASE:
             raise UserError(
-                "--bisect builds commits as they are, and decides on the way which: leave out "
-                "patches, --config, --boot, --baseline and --dry-run."
+                "--bisect takes commits as they are: drop patches, --config, --boot, --baseline."
             )
         return run_bisect(
             request_of(options, quick=options.quick),
@@ -153,6 +164,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             options.bisect,
             options.metric,
             reporter,
+            dry_run=options.dry_run,
         )
     if options.metric != METRIC:
         raise UserError("--metric belongs to --bisect: give it GOOD..BAD.")
@@ -179,6 +191,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.matrix:
         release = release_of(request, reporter).name
         request = replace(request, around=matrix_settings(release, quick=options.quick))
+    limits = _limits(options)
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
         return run_times(options, request, contract, reporter)
@@ -216,8 +229,31 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
                 if each.arm == changed.arm:
                     print_profiled(each, console)
         console.print(f"Report: {measured.report}", soft_wrap=True)
-    status = max((each.status for each in profiled), default=0)
+    exceeded = [
+        said for changed in tried for limit in limits for said in _exceeding(changed, *limit)
+    ]
+    for said in exceeded:
+        print(f"firsttouch: {said}", file=sys.stderr)
+    status = max((*(each.status for each in profiled), int(bool(exceeded))), default=0)
     return print_failures(measured.outcome, request.out / "log", request.source) | status
+
+
+def _limits(options: argparse.Namespace) -> list[tuple[str, float]]:
+    limits = [limit_of(text) for text in options.fail_if]
+    for name, _ in limits:
+        if name not in JUDGED:
+            raise UserError(f"--fail-if {name}: no such count; {nearest(name, JUDGED)}")
+    return limits
+
+
+def _exceeding(changed: Changes, name: str, percent: float) -> Iterator[str]:
+    """Yield a sentence for each cell in which a count grows by more than a limit."""
+    for cell in changed.cells:
+        if name in cell.figures:
+            change = change_percent(*(figure.median for figure in cell.figures[name]))
+            if change is not None and change > percent:
+                where = cell_name(cell.case.experiment, cell.case.params)
+                yield f"{name} {format_change(change)}, more than +{percent:g} % ({where})."
 
 
 def _plain(wanted: Wanted) -> Wanted:

@@ -65,6 +65,12 @@ def test_a_bad_request_is_refused_in_one_sentence(
     assert set(directories.rglob("*")) == files
 
 
+@pytest.mark.parametrize(("line", "usage"), [("", ""), ("help", ""), ("help store", " store")])
+def test_the_overview_and_help(line: str, usage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(shlex.split(line)) == 0
+    assert capsys.readouterr().out.startswith(f"usage: firsttouch{usage} [-h]")
+
+
 _IMPORTED = """
 import sys
 from firsttouch.cli.main import main

@@ -71,7 +71,15 @@ def test_what_cannot_be_bisected_is_refused(bisect: Callable[..., str]) -> None:
     assert "did you mean 'page_faults'?" in bisect(
         "HEAD~19..HEAD", "--metric", "page_fault", status=2
     )
-    assert "leave out patches" in bisect("HEAD~19..HEAD", "--boot", "quiet", status=2)
+    assert "GOOD is no ancestor of BAD" in bisect("HEAD..HEAD~3", status=2)
+    assert "drop patches" in bisect("HEAD~19..HEAD", "--boot", "quiet", status=2)
+
+
+def test_a_dry_run_builds_nothing(bisect: Callable[..., str], ran: list[Guest]) -> None:
+    assert bisect("HEAD~19..HEAD", "--dry-run") == (
+        "instructions_kernel of populate store 4k 8 MiB: 19 commits, about 6 kernels.\n"
+    )
+    assert not ran
 
 
 def test_a_count_that_falls_is_found_too(bisect: Callable[..., str], history: Path) -> None:
