@@ -39,7 +39,6 @@ def test_folded_stacks_have_all_faults_by_kind(firsttouch: Firsttouch, compile_c
     ("words", "said"),
     [
         ((), "out has a trace: use --format folded."),
-        (("--format", "folded", "--experiment", "populate"), "a trace has none."),
         (("--format", "folded"), "out/trace.data is no trace"),
     ],
 )
