@@ -202,6 +202,24 @@ def _in_guests() -> list[ParameterSet]:
     ]
 
 
+@pytest.mark.parametrize("release", release_names())
+def test_color_zero_pages_of_a_misaligned_image(
+    make_guest: MakeGuest, outcomes: Outcomes, tmp_path: Path, release: str
+) -> None:
+    """Linux warns about an image that is aligned to less than 2 MiB, and runs."""
+    guest = make_guest(release, None, "kunit.enable=1", "kunit.filter_glob=color_zero_page*")
+    image = bytearray(guest.image.read_bytes())
+    # text_offset (Documentation/arch/arm64/booting.rst): half of what the zero pages take
+    image[8:16] = (32 << 10).to_bytes(8, "little")
+    (tmp_path / "Image").write_bytes(image)
+    guest = replace(guest, image=tmp_path / "Image")
+    outcome = outcomes.of(guest, f"{release} misaligned", splats=True)
+    assert any("Kernel image misaligned at boot" in line for line in outcome.log)
+    cases = parse(outcome.log)
+    assert len(cases) >= 10
+    assert not complaints(cases)
+
+
 @pytest.mark.parametrize(("release", "variant", "setup"), _in_guests())
 def test_kselftests(
     make_guest: MakeGuest,
