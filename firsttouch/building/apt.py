@@ -172,7 +172,7 @@ Unpack = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Closure:
     """Packages of Debian's by `names`, for its `architecture`, or for this host.
 
     They come from the host's own archives, or else from the first of `suites` of its mirror that
@@ -237,7 +237,7 @@ class Wanted:
 
 
 def obtain(
-    wanted: Wanted,
+    wanted: Closure,
     entry: Callable[[Files], Entry],
     make: Callable[[Unpack, Path], None],
     reporter: Reporter,
@@ -298,8 +298,8 @@ def _download(words: Sequence[str], folder: Path, files: Files, reporter: Report
     return (folder / "apt.log").read_text().strip().splitlines()[-5:]
 
 
-def closure_of(packages: Packages) -> Wanted:
-    return Wanted(packages.names, (packages.suite,), packages.architecture, closure=True)
+def closure_of(packages: Packages) -> Closure:
+    return Closure(packages.names, (packages.suite,), packages.architecture, closure=True)
 
 
 def unpack(packages: Packages, reporter: Reporter) -> Path:
@@ -308,7 +308,7 @@ def unpack(packages: Packages, reporter: Reporter) -> Path:
     return unpacked(closure_of(packages), title, reporter)
 
 
-def unpacked(wanted: Wanted, title: str, reporter: Reporter) -> Path:
+def unpacked(wanted: Closure, title: str, reporter: Reporter) -> Path:
     """Return a folder with packages, unpacked; HostError if they cannot be fetched."""
 
     def entry(files: Files) -> Entry:

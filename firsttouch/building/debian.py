@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.apt import Files, Package, Unpack, Wanted, obtain
+from firsttouch.building.apt import Closure, Files, Package, Unpack, obtain
 from firsttouch.building.store import Entry
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.catalog.releases import Release
@@ -40,10 +40,10 @@ class DebianKernel:
     architecture: str = DEFAULT_ARCHITECTURE
 
     @property
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> Closure:
         architecture = load_architecture(self.architecture)
         name = self.release.binary.format(version=self.version, cloud=architecture.cloud)
-        return Wanted((name,), self.release.suites, architecture.debian)
+        return Closure((name,), self.release.suites, architecture.debian)
 
     @staticmethod
     def _entry(files: Files) -> Entry:
@@ -98,11 +98,11 @@ class _Configuration:
         return _FILE.format(debian=self.architecture.debian, flavour=self.flavour)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Closure:
         # Another flavour must not move kernels for the cloud on to another version.
         other = "" if self.flavour == self.architecture.cloud else f"-{self.flavour}"
         name = self.architecture.package(self.release.configuration)
-        return Wanted((name,), self.release.suites, self.architecture.debian, note=other)
+        return Closure((name,), self.release.suites, self.architecture.debian, note=other)
 
     def entry(self, files: Files) -> Entry:
         more = {} if self.flavour == self.architecture.cloud else {"flavour": self.flavour}

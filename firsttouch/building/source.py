@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from firsttouch.building.apt import Files, Package, Unpack, Wanted, obtain
+from firsttouch.building.apt import Closure, Files, Package, Unpack, obtain
 from firsttouch.building.debian import debian_configuration
 from firsttouch.building.store import Entry, read_manifest, store_root
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
@@ -97,8 +97,8 @@ class GivenSource(KernelSource):
         return self.folder
 
 
-def _wanted(release: Release) -> Wanted:
-    return Wanted((release.package,), release.suites)
+def _wanted(release: Release) -> Closure:
+    return Closure((release.package,), release.suites)
 
 
 def _tree_entry(package: Package) -> Entry:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.apt import (
-    Wanted,
+    Closure,
     closure_of,
     host_archives,
     mirror_archive,
@@ -65,7 +65,7 @@ def test_a_host_without_the_suite_gets_the_package_through_a_private_root(
     """Nor were its own lists ever fetched."""
     apt = configure(_STABLE.format(mirror=mirror, suite="bookworm-updates"))
     before = (apt / "only.sources").read_text()
-    (package,), options = Wanted(("linux-source-7.3",), ("trixie-backports",)).find()
+    (package,), options = Closure(("linux-source-7.3",), ("trixie-backports",)).find()
     assert package.version.startswith("7.3.")
     (sources,) = [Path(option.partition("=")[2]) for option in options if "sourcelist=" in option]
     assert sources.is_relative_to(own_cache)
@@ -116,7 +116,7 @@ def test_an_unsigned_archive_is_refused_even_where_the_host_trusts_it(
         subprocess.run(["apt-get", "download", "-qq", "linux-source-0.0"], cwd=apt, check=True)
         assert (apt / package.name).exists()
     assert str(archive) in host_archives()[0].uri
-    wanted = Wanted(("linux-source-0.0",))
+    wanted = Closure(("linux-source-0.0",))
     with pytest.raises(HostError, match=r"signed lists of .*mirror/debian") as error:
         unpacked(wanted, "", reporter)
     assert any("not signed" in line for line in error.value.detail)
@@ -127,7 +127,7 @@ def test_lists_that_cannot_be_fetched_are_reported(configure: Configure, tmp_pat
     """The error is not that the archive lacks the package."""
     configure(_STABLE.format(mirror=f"file:{tmp_path}/gone/debian", suite="bookworm"))
     with pytest.raises(HostError, match=r"could not fetch the signed lists of .*gone/debian"):
-        Wanted(("linux-source-6.12",)).find()
+        Closure(("linux-source-6.12",)).find()
 
 
 def test_a_list_of_mirrors_is_debians_by_its_name(configure: Configure, tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ def test_a_list_of_mirrors_is_debians_by_its_name(configure: Configure, tmp_path
 
 def test_what_is_not_to_be_had_is_one_sentence(configure: Configure) -> None:
     with pytest.raises(HostError, match=r"trixie .*not offer linux-source-2\.4.*--source"):
-        Wanted(("linux-source-2.4",), ("trixie",)).find()
+        Closure(("linux-source-2.4",), ("trixie",)).find()
     # What Debian has for arm64 only is not replaced by a tree.
     with pytest.raises(HostError, match=r"not offer linux-config-2\.4: check the network") as error:
-        Wanted(("linux-config-2.4",), ("trixie",), "arm64").find()
+        Closure(("linux-config-2.4",), ("trixie",), "arm64").find()
     assert "--source" not in str(error.value)
     with pytest.raises(HostError, match=r"trixie .*does not offer no-such-program: "):
         closure_of(Packages("trixie", ("no-such-program",))).find()
@@ -165,7 +165,7 @@ def test_a_file_that_did_not_come_has_a_remedy(
     wanted = closure_of(Packages("trixie", ("busybox-static",)))
     (package,), words = wanted.find()
     gone = replace(package, file="busybox-static_0.1_arm64.deb")
-    monkeypatch.setattr(Wanted, "find", lambda _: ((gone,), words))
+    monkeypatch.setattr(Closure, "find", lambda _: ((gone,), words))
     with pytest.raises(HostError, match=r"fetching busybox-static_0\.1_arm64\.deb .*network"):
         unpacked(wanted, "", reporter)
 
@@ -173,7 +173,7 @@ def test_a_file_that_did_not_come_has_a_remedy(
 def test_a_package_without_its_dependencies_is_remembered(
     own_cache: Path, reporter: Reporter
 ) -> None:
-    wanted = Wanted(("hello",))
+    wanted = Closure(("hello",))
     assert not wanted.last()
     folder = unpacked(wanted, "hello", reporter)
     assert (folder / "usr/bin/hello").is_file()
