@@ -26,7 +26,7 @@ DEFAULT_SECONDS = 20
 _LEAST_SECONDS, _MOST_SECONDS = 5, 3600
 # The tasks that price the faults of a trace.
 PRICES = frozenset(
-    [touch_name(kind, "base") for kind in ("store", "load-store", "read")]
+    [touch_name(kind, "base") for kind in ("store", "load-store", "read", "shared")]
     + [name for page in ("64k", "2m") for name in (f"{SETTLE} {page}", touch_name("store", page))]
 )
 # Seconds after which a task counts as hung; the longest takes a fraction of one.

@@ -12,8 +12,9 @@ from firsttouch.vm.host import LEVELS, Host
 
 # The arm of cells on the host's own kernel.
 ARM = "running"
-# Kinds of first touch; "read" is a plain load, and the floor is the cheapest way to populate.
-KINDS = ("store", "load-store", "ldadd", "swp", "cas", "casp", "ldxr", "read", "madvise")
+# Kinds of first touch; "read" is a plain load, "shared" a store to shared memory that is there,
+# and the floor is the cheapest way to populate.
+KINDS = ("store", "load-store", "ldadd", "swp", "cas", "casp", "ldxr", "read", "shared", "madvise")
 FLOOR = "madvise"
 # How the name of a task without figures begins.
 SETTLE = "settle"
@@ -56,7 +57,7 @@ def kind_name(kind: str, host: Host) -> str:
     """Return the name of a kind of touch on the architecture of `host`."""
     if host.architecture == "x86-64" and kind in _X86_NAMES:
         return _X86_NAMES[kind]
-    return "MADV_POPULATE_WRITE" if kind == FLOOR else kind
+    return {FLOOR: "MADV_POPULATE_WRITE", "shared": "store, shared"}.get(kind, kind)
 
 
 def touch_name(kind: str, page: str) -> str:
@@ -90,6 +91,8 @@ def touch_tasks(host: Host) -> list[Task]:
 def _touch(kind: str, page: str) -> tuple[str, ...]:
     if kind == "read":
         return ("read-fault", "--size", str(SIZE))
+    if kind == "shared":
+        return ("page-cache", "--operation", "stores", "--memory", "shmem", "--size", str(SIZE))
     return ("populate", "--by", kind, "--page", page, "--size", str(SIZE))
 
 

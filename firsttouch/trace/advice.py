@@ -18,6 +18,7 @@ from firsttouch.trace.remedies import (
     HEAP,
     KEEP,
     MTHP_64,
+    SHARED,
     THP,
     table_bytes,
 )
@@ -82,6 +83,10 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
         remedy = Remedy(BOTH, max(heap.most, heap.saved), keep.memory + heap.memory, ns)
         if remedy.saved > 1.1 * max(keep.saved, heap.likely):
             yield Advice(remedy, f"{BOTH} (glibc)", _with_policy(trace, both), both)
+    # Where most of each huge page is touched. What is below /dev/shm has a mount's option.
+    shared, policy = remedies.get(SHARED), f"{_THP}/shmem_enabled"
+    if shared and shared.memory < shared.saved * trace.page_size and _applies(trace, policy):
+        yield Advice(shared, SHARED, f"echo always >{policy}")
     # 64 KiB saved processor time in seven programs of seven, 2 MiB in three of them.
     for size in (MTHP_64, THP):
         whole = FOLIOS[size] == table_bytes(trace.page_size)

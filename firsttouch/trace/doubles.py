@@ -29,6 +29,8 @@ from firsttouch.trace.kinds import (
     NAMES,
     NO_MEMORY,
     SECOND,
+    SHARED_MEMORY,
+    TMPFS,
     Access,
     First,
     kind_of,
@@ -204,6 +206,8 @@ class Finder:
                 page, mapping, write=access.may_write, missing=kind != SECOND,
                 again=before and mapped == 0,
             )  # fmt: skip
+        if kind == SHARED_MEMORY and mapping and not mapping.path.startswith(TMPFS):
+            process.replay.share(address, mapping)
         totals.anonymous += anonymous
         totals.timeline.add(fault.time - self._start, kind)
         process.count(fault.tid, page, kind)

@@ -73,7 +73,8 @@ NAMES = (
 _STACK = "[stack]"
 _VDSO = ("[vdso]", "[vvar", "[vsyscall]")
 # Files of memory that processes share: mmap(MAP_SHARED), memfd_create(2), POSIX and System V.
-_SHMEM = ("/dev/zero", "/memfd:", "/dev/shm/", "/SYSV", "//anon")
+TMPFS = "/dev/shm/"
+_SHMEM = ("/dev/zero", "/memfd:", TMPFS, "/SYSV", "//anon")
 _MAP_SHARED = 1
 
 

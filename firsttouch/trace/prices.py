@@ -17,8 +17,16 @@ from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.run import PRICES as TASKS
 from firsttouch.survey.run import survey_host
-from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
-from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, THP
+from firsttouch.trace.kinds import (
+    AGAIN,
+    FIRST_WRITE,
+    NAMES,
+    SECOND,
+    SHARED_MEMORY,
+    STACK,
+    ZERO_PAGE,
+)
+from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, SHARED, THP
 from firsttouch.trace.sites import Cost, Remedy, Trace
 
 # What `surveying` puts beside a trace that has no survey.
@@ -44,6 +52,8 @@ def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
     store, both = _busy(findings, "store"), _busy(findings, "load-store")
     read = _busy(findings, "read")
     each = {FIRST_WRITE: store, AGAIN: store, STACK: store, ZERO_PAGE: read}
+    # Of memory that is there already: the first process also pays for clearing it.
+    each[SHARED_MEMORY] = _busy(findings, "shared")
     each[SECOND] = both.minus(read) if both and read else None
     costs = tuple(
         Cost(NAMES[kind], count, figure.median)
@@ -70,6 +80,9 @@ def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
     store = _busy(findings, "store")
     if store is None:
         return None
+    if remedy.name == SHARED:
+        shared = _busy(findings, "shared")
+        return remedy.saved * shared.median if shared else None
     if remedy.name == KEEP:
         return remedy.saved * store.median
     name = _HUGE.get(remedy.name)

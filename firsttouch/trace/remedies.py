@@ -16,6 +16,7 @@ from firsttouch.trace.totals import BLOCK, Limits, Outcome, blocks_of, move_page
 FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
 MTHP_64, THP = FOLIOS
 HEAP, KEEP = "huge pages for the heap", "keep what is given back"
+SHARED = "huge pages of shared memory"
 # Of glibc: the bytes at the beginning of a large block, in which it writes how large that is;
 # and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
 _HEADER = 16
@@ -238,6 +239,10 @@ class Replay:
         self._kept, self._again = outcomes[KEEP], defaultdict[int, int](int)
         # Whether munmap(2) was recorded of a large block.
         self._unmaps = False
+        # Of shared memory: the blocks that this process has touched, by the time of their mapping,
+        # and the pages that all processes have touched, by file and block.
+        self._maps: set[tuple[int, int]] = set()
+        self._pool: dict[tuple[str, str, int], int] = {}
 
     @property
     def _kept_of_malloc(self) -> Outcome:
@@ -252,6 +257,7 @@ class Replay:
         child._malloc = self._malloc.fork(child._count)
         child._heap_end = self._heap_end
         child.keeps = self.keeps
+        child._pool = self._pool
         return child
 
     @property
@@ -300,6 +306,24 @@ class Replay:
             if not self._again[block] & bit:
                 self._again[block] |= bit
                 self._kept.bring(1)
+
+    def share(self, address: int, mapping: Mapped) -> None:
+        """Take a fault in shared memory, of which a whole block in one mapping is a huge page.
+
+        The kernel puts such mappings where their blocks are aligned, if huge pages are allowed.
+        """
+        block, inside = divmod(address - mapping.start + mapping.offset, BLOCK)
+        end = mapping.offset + mapping.end - mapping.start
+        if table_bytes(self._page_size) != BLOCK or not (
+            mapping.offset <= block * BLOCK and (block + 1) * BLOCK <= end
+        ):
+            return
+        outcome, of = self._outcomes[SHARED], (mapping.path, mapping.identity, block)
+        pages, page = self._pool.get(of, 0), 1 << (inside >> self._shift)
+        outcome.bring((0 if pages else self._block) - (page & ~pages).bit_count())
+        self._pool[of] = pages | page
+        outcome.saved += (mapping.time, block) in self._maps
+        self._maps.add((mapping.time, block))
 
     def _inside(self, block: int, limits: Limits) -> int:
         """Return which pages of a block are between limits."""
@@ -413,4 +437,4 @@ class Replay:
 
 def new_outcomes() -> dict[str, Outcome]:
     """Return an outcome for each remedy."""
-    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP)}
+    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, SHARED)}

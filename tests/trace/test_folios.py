@@ -4,7 +4,16 @@
 import pytest
 
 from firsttouch.trace.events import Mapped
-from firsttouch.trace.remedies import HEAP, MTHP_64, THP, Folios, Malloc, Replay, new_outcomes
+from firsttouch.trace.remedies import (
+    HEAP,
+    MTHP_64,
+    SHARED,
+    THP,
+    Folios,
+    Malloc,
+    Replay,
+    new_outcomes,
+)
 from firsttouch.trace.totals import Limits, Outcome
 
 PAGE, BLOCK = 4096, 512
@@ -191,3 +200,16 @@ def test_a_block_that_moves_keeps_its_pages_and_takes_others() -> None:
     part = malloc.at(5099)
     assert part and (part.first, part.end, part.there) == (5000, 5100, 100)
     assert malloc.at(5100) is None
+
+
+def test_each_process_maps_a_huge_page_of_shared_memory_by_one_fault() -> None:
+    outcomes = new_outcomes()
+    parent = Replay(outcomes, PAGE)
+    # Two blocks, and a page of a third one, which the mapping does not have as a whole.
+    size = (2 * BLOCK + 1) * PAGE
+    memory = Mapped(1, 1, 1 << 30, (1 << 30) + size, 0, 3, 1, "/memfd:ring", "inode 7")
+    for replay in (parent, parent.fork()):
+        for address in range(memory.start, memory.end, PAGE):
+            replay.share(address, memory)
+    assert outcomes[SHARED].saved == 2 * (2 * BLOCK - 2)
+    assert (outcomes[SHARED].spare, outcomes[SHARED].most) == (0, BLOCK - 1)
