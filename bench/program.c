@@ -54,11 +54,13 @@ static void become(const struct command *command)
 	char * const environment[] = {
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C", NULL,
 	};
-	int output = STDERR_FILENO, error = 0;
+	int input = STDIN_FILENO, output = STDERR_FILENO, error = 0;
 
+	if (command->input)
+		input = open(command->input, O_RDONLY | O_CLOEXEC);
 	if (command->output)
 		output = open(command->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (output < 0)
+	if (input < 0 || output < 0)
 		error = -errno;
 	else
 		error = enter_root(command->root);
@@ -69,6 +71,7 @@ static void become(const struct command *command)
 			strerror(-error));
 		_exit(NOT_STARTED);
 	}
+	dup2(input, STDIN_FILENO);
 	dup2(output, STDOUT_FILENO);
 	dup2(output, STDERR_FILENO);
 	if (command->fixed)

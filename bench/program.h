@@ -18,6 +18,7 @@ struct command {
 	struct anon *anon;
 	/* Without random addresses: they decide what memory is on huge pages. */
 	bool fixed;
+	const char *input;	/* the file that it reads; NULL: standard input */
 	const char *output;	/* the file for what it prints; NULL: standard error */
 	/* Where its status goes, as waitpid(2) has it; NULL: it has to be 0. */
 	int *ended;

@@ -14,6 +14,7 @@
 
 /* The laboratory's guests have these. */
 #define WORDS		"/scripts"
+#define INPUT		"/input"
 #define OUTPUT		"/output"
 #define MAX_WORDS	1024
 
@@ -75,6 +76,7 @@ static enum status measure(struct run *run)
 	status = program_measure(run, &(struct command) {
 		.root = param_text(run, "root"), .directory = "/work", .argv = argv,
 		.fixed = true, .output = OUTPUT, .ended = &ended,
+		.input = access(INPUT, R_OK) ? NULL : INPUT,
 	});
 	if (status != STATUS_OK)
 		return status;

@@ -108,7 +108,7 @@ class UserProgram:
     """A command of the user's by its `words`, and the root directory of a guest for it.
 
     That has Debian's `packages`, or the contents of `root`, a folder or a tar; the files
-    `copies` are in its working directory. `memory` is the guest's, in bytes.
+    `copies` are in its working directory, and it reads `input`. `memory` is the guest's, in bytes.
     """
 
     words: tuple[str, ...]
@@ -117,6 +117,7 @@ class UserProgram:
     copies: tuple[Path, ...] = ()
     cpus: int = 1
     memory: int = 4 << 30
+    input: Path | None = None
 
     @property
     def name(self) -> str:
@@ -131,7 +132,7 @@ class UserProgram:
         words += ["--root", str(self.root)] if self.root else []
         words += [word for file in self.copies for word in ("--copy", str(file))]
         words += ["--cpus", str(self.cpus), "--memory", str(self.memory), "--", *self.words]
-        return shlex.join(words)
+        return shlex.join(words) + (f" <{shlex.quote(str(self.input))}" if self.input else "")
 
     @property
     def text(self) -> str:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -157,9 +159,18 @@ def programs_of(options: argparse.Namespace) -> list[UserProgram]:
         raise UserError(f"--cpus {options.cpus}: give 1 to 8.")
     packages = Packages(_SUITE, tuple(names)) if names else None
     return [
-        UserProgram(words, packages, root, tuple(copies), options.cpus, memory)
+        UserProgram(words, packages, root, tuple(copies), options.cpus, memory, _input())
         for root in options.root or [None]
     ]
+
+
+def _input() -> Path | None:
+    """Return the file that standard input is redirected from; None without one."""
+    try:
+        is_file = stat.S_ISREG(os.fstat(0).st_mode)
+    except OSError:
+        return None
+    return Path("/proc/self/fd/0").resolve() if is_file else None
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:

@@ -237,6 +237,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         files={
             FTBENCH: parts.places[program_of(first)],
             **_recorder(experiment, cells, parts),
+            **({"/input": program.input} if program and program.input else {}),
         },
         disk=parts.places[disk] if disk else None,
         archive=parts.places[root] if root else None,

@@ -121,6 +121,17 @@ def test_a_root_against_another_with_a_limit(
     assert firsttouch(*against, "--fail-if", "page_faults>500%", "--", "./mybench").returncode == 0
 
 
+def test_a_program_reads_a_file(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\n" * 50)
+    with (tmp_path / "lines").open() as lines:
+        done = subprocess.run(
+            firsttouch.command("count", "--packages", "coreutils", "--", "sort", "-u"),
+            cwd=tmp_path, env=firsttouch.environment(), stdin=lines,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    assert done.stdout.startswith("It ended: exit status 0, 8 bytes of output.\n")
+
+
 def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: Path) -> None:
     before = firsttouch("count", "--json", "--", "./mybench")
     Path(firsttouch.directory, "before.json").write_text(before.stdout)
