@@ -106,6 +106,7 @@ def test_results_are_those_of_the_command_that_is_printed(name: str, release: st
         parser().parse_args(arguments),
         profile=arguments[0] == "profile",
         layouts=tuple(range(number)),
+        quick="--quick" in arguments,
     )
     plan = make_plan(request, release, real_contract())
     assert sorted(result.cell.identity for result in _results(name, release)) == sorted(

@@ -77,7 +77,7 @@ def _llvm(folder: Path, code: bytes) -> Iterator[str]:
 
 def _capstone(code: bytes) -> Iterator[str]:
     for (word,) in struct.iter_unpack("4s", code):
-        yield decode("aarch64", word, 0x1000).text
+        yield decode("aarch64", word).text
 
 
 def _differences(words: list[int], kinds: list[str], texts: Iterable[str]) -> list[str]:
