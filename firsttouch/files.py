@@ -67,10 +67,10 @@ def read_end(path: Path, size: int) -> str:
         return ""
 
 
-def check_room(directory: Path) -> None:
-    """Raise OSError if the file system of `directory` is full."""
+def check_room(directory: Path, least: int = 1) -> None:
+    """Raise OSError if the file system of `directory` has no room for `least` bytes."""
     system = os.statvfs(directory)
-    if system.f_blocks and not system.f_bavail:
+    if system.f_blocks and system.f_bavail * system.f_frsize < least:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from firsttouch.building.store import Entry, locked, store_root
 from firsttouch.catalog.experiments import ARM64, Packages
 from firsttouch.errors import HostError, UserError
-from firsttouch.files import digest, digest_file, write_atomically
+from firsttouch.files import check_room, digest, digest_file, write_atomically
 from firsttouch.processes import child_process, output
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json, parse_json, read
@@ -30,6 +30,9 @@ _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 # The last part of the path, such as "debian-security" or "debian.list", tells Debian's archives.
 _DEBIANS = re.compile(r"/debian[^/]*/?$")
+# apt waits for ever on a full disk. Bytes of its lists, and of packages with what is unpacked, per
+# byte of packages.
+_LISTS, _UNPACKED = 128 << 20, 4
 _SIGNED = (
     "-oAcquire::AllowInsecureRepositories=false",
     "-oAcquire::AllowWeakRepositories=false",
@@ -124,6 +127,7 @@ def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list
     root = store_root() / "apt" / digest([text, *more])[:16]
     for folder in ("lists/partial", "cache/archives/partial"):
         (root / folder).mkdir(parents=True, exist_ok=True)
+    check_room(root, _LISTS)
     sources = root / "mirror.sources"
     options = [
         *_SIGNED,
@@ -281,6 +285,7 @@ def obtain(
 def _download(words: Sequence[str], folder: Path, files: Files, reporter: Reporter) -> list[str]:
     """Run apt-get, which fetches `files` into `folder`; return the end of what it says."""
     size = sum(file.size for file in files)
+    check_room(folder, _UNPACKED * size)
     title = f"Fetching {files[0].name} {files[0].version}"
     if len(files) > 1:
         title += f" and {len(files) - 1} more packages"

@@ -14,12 +14,14 @@ from firsttouch.building.apt import (
     closure_of,
     host_archives,
     mirror_archive,
+    private_root,
     unpack,
     unpacked,
 )
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
 from firsttouch.progress import Reporter
+from tests.support.full_disk import small_disk
 
 # They ask the package registry, as the kernel layer's set-up does.
 pytestmark = pytest.mark.kernel
@@ -188,3 +190,11 @@ def test_what_was_unpacked_is_not_asked_for_again(
     assert (folder / "usr/bin/busybox").read_bytes()[:4] == b"\x7fELF"
     monkeypatch.setenv("PATH", "")
     assert unpack(packages, reporter) == folder
+
+
+def test_apt_is_not_begun_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for ever on a full disk."""
+    with small_disk(tmp_path / "disk", 1 << 20):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "disk"))
+        with pytest.raises(OSError, match="No space left on device"):
+            private_root([mirror_archive("trixie")])
