@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 110),
-    ("firsttouch/*.py", "lines", 19_396),
+    ("firsttouch/*.py", "lines", 19_400),
     ("docs/evidence/draw/*.py", "lines", 749),
     ("tests/*.py", "lines", 19_740),
     ("docs/*.md", "bytes", 180_000),

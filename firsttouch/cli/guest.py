@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,6 +117,7 @@ _INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin:/ HOME=/tmp TERM={term} PS1={prompt}
 port=$(grep -lx results /sys/class/virtio-ports/*/name)
+date -s @{now} > /dev/null
 touch -d @1 /copied
 cd /tmp
 {run}
@@ -134,7 +136,9 @@ def _init(command: str | None, prompt: str) -> str:
     if command is not None:
         run = _COMMAND.format(command=shlex.quote(command))
     term = shlex.quote(os.environ.get("TERM", "vt100"))
-    return _INIT.format(term=term, prompt=shlex.quote(f"{prompt}:\\w# "), run=run)
+    return _INIT.format(
+        now=int(time.time()), term=term, prompt=shlex.quote(f"{prompt}:\\w# "), run=run
+    )
 
 
 def _boot(guest: Guest, files: dict[str, Member], share: Path | None, *, is_shell: bool) -> int:
