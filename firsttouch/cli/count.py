@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.profile import INSTRUCTIONS, USER, Profile, profiles_of, system_calls
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.experiments import Packages, UserProgram
-from firsttouch.cli.options import add_limits, limit_of, size_of
+from firsttouch.cli.options import add_limits, limit_of, option, size_of
 from firsttouch.cli.running import print_failures
 from firsttouch.errors import UserError, nearest
+from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request
 from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
@@ -49,6 +50,8 @@ class Counted:
     counts: Mapping[str, float]
     functions: Mapping[str, int] = field(default_factory=dict)
     system_calls: Mapping[str, int] = field(default_factory=dict)
+    # Its counts in each layout, that of `counts` first.
+    layouts: Sequence[Mapping[str, float]] = ()
 
     @property
     def label(self) -> str:
@@ -87,6 +90,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
     add("--against", type=Path, metavar="FILE", help="compare with an answer of --json")
     add_limits(parser)
+    option(
+        parser, "--layouts N", "count in N layouts, and print the range of changes",
+        default="1",
+    )  # fmt: skip
     add(
         "--functions",
         action="store_true",
@@ -177,8 +184,9 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     limits = [limit_of(text) for text in options.fail_if]
     before = _read(options.against) if options.against else []
     request = Request(
-        experiments=(COUNT,), arms=tuple(options.arm) or (_DEBIAN,), profile=options.functions
-    )
+        experiments=(COUNT,), arms=tuple(options.arm) or (_DEBIAN,), profile=options.functions,
+        layouts=parse_layouts(options.layouts),
+    )  # fmt: skip
     where = [
         (release, program)
         for release in options.release or [DEFAULT_RELEASE]
@@ -195,19 +203,22 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         asked = replace(request, release=release, program=program, out=folder)
         outcome = run_lab(asked, contract, reporter)
         status |= print_failures(outcome, folder / "log", None)
-        dataset = make_dataset(outcome.results, outcome.catalog)
-        values: dict[str, dict[str, float]] = {}
-        for row in dataset.rows:
-            for arm, value in row.arms.items():
-                values.setdefault(arm, {})[row.metric] = value
+        each_layout = [
+            make_dataset([r for r in outcome.results if r.cell.layout == number], outcome.catalog)
+            for number in request.layouts
+        ]
+        dataset, values = each_layout[0], [_values(dataset) for dataset in each_layout]
         reasons |= {gap.metric: reason for gap in dataset.gaps for reason in gap.reasons.values()}
         profiles = profiles_of(dataset.cases[0]) if dataset.cases else {}
         # In the order of the options: the last is compared with the first.
         counted += [
-            Counted(release, arm, root, values[arm], *_by_function(profiles.get(arm)))
+            Counted(
+                release, arm, root, values[0][arm], *_by_function(profiles.get(arm)),
+                [of_arms[arm] for of_arms in values],
+            )
             for arm in request.arms
-            if arm in values
-        ]
+            if all(arm in of_arms for of_arms in values)
+        ]  # fmt: skip
     if status or not counted:
         return 1
     if options.json:
@@ -236,6 +247,15 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     for said in exceeded:
         print(f"firsttouch: {said}", file=sys.stderr)
     return 1 if exceeded else counted[-1].state[0]
+
+
+def _values(dataset: Dataset) -> dict[str, dict[str, float]]:
+    """Return the counts of each arm by name."""
+    values: dict[str, dict[str, float]] = {}
+    for row in dataset.rows:
+        for arm, value in row.arms.items():
+            values.setdefault(arm, {})[row.metric] = value
+    return values
 
 
 def ended(counted: Sequence[Counted]) -> str:
@@ -269,14 +289,24 @@ def table(counted: Sequence[Counted], reasons: Mapping[str, str]) -> Table:
     `reasons` says why a count is not there.
     """
     several = len(counted) > 1
+    in_layouts = list(zip(counted[0].layouts, counted[-1].layouts, strict=False))
+    spread = several and len(in_layouts) > 1
     rows = []
     for name in counted[0].counts:
         if name not in _STATE:
             values = [each.counts.get(name) for each in counted]
             change = [format_change(change_percent(values[0], values[-1]))] * several
+            if spread:
+                changes = [
+                    change_percent(one.get(name), other.get(name)) for one, other in in_layouts
+                ]
+                known = [each for each in changes if each is not None]
+                ends = [format_change(end) for end in (min(known), max(known))] if known else ["-"]
+                change.append(" to ".join(ends))
             cells = ["-" if value is None else format_value(value) for value in values]
             rows.append([name.replace("_", " "), *cells, *change])
     heads = ["", *(each.label for each in counted), *["change"] * several]
+    heads += [f"in {len(in_layouts)} layouts"] * spread
     missing: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         missing.setdefault(reason, []).append(name.replace("_", " "))

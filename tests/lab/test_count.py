@@ -132,6 +132,17 @@ def test_a_program_reads_a_file(firsttouch: Firsttouch, tmp_path: Path) -> None:
     assert done.stdout.startswith("It ended: exit status 0, 8 bytes of output.\n")
 
 
+def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path) -> None:
+    words = ("--layouts", "2", "--release", "6.12", "--release", "7.3", "--", "./mybench")
+    done = firsttouch("count", *words)
+    assert done.returncode == 0, done.stderr
+    head, faults = (
+        line for line in done.stdout.splitlines() if "layouts" in line or "page faults" in line
+    )
+    assert head.endswith("in 2 layouts")
+    assert " to " in faults
+
+
 def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: Path) -> None:
     before = firsttouch("count", "--json", "--", "./mybench")
     Path(firsttouch.directory, "before.json").write_text(before.stdout)
