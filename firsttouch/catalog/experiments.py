@@ -108,7 +108,8 @@ class UserProgram:
     """A command of the user's by its `words`, and the root directory of a guest for it.
 
     That has Debian's `packages`, or the contents of `root`, a folder or a tar; the files
-    `copies` are in its working directory, and it reads `input`. `memory` is the guest's, in bytes.
+    `copies` are in its working directory, and it reads `input`. `memory` is the guest's, in bytes,
+    of which each of its NUMA `nodes` has a part.
     """
 
     words: tuple[str, ...]
@@ -118,6 +119,7 @@ class UserProgram:
     cpus: int = 1
     memory: int = 4 << 30
     input: Path | None = None
+    nodes: int = 1
 
     @property
     def name(self) -> str:
@@ -131,6 +133,7 @@ class UserProgram:
             words += ["--packages", ",".join(self.packages.names)]
         words += ["--root", str(self.root)] if self.root else []
         words += [word for file in self.copies for word in ("--copy", str(file))]
+        words += ["--nodes", str(self.nodes)] * (self.nodes > 1)
         words += ["--cpus", str(self.cpus), "--memory", str(self.memory), "--", *self.words]
         return shlex.join(words) + (f" <{shlex.quote(str(self.input))}" if self.input else "")
 

@@ -136,6 +136,7 @@ def add_program(parser: argparse.ArgumentParser) -> None:
         help="a file for its working directory; may be repeated",
     )
     add("--cpus", type=int, default=1, metavar="N", help="CPUs of the guest (default 1)")
+    add("--nodes", type=int, default=1, metavar="N", help="NUMA nodes of the guest (default 1)")
     add("--memory", default="4G", metavar="BYTES", help="memory of the guest (default 4G)")
 
 
@@ -164,9 +165,13 @@ def programs_of(options: argparse.Namespace) -> list[UserProgram]:
     assert memory
     if not 1 <= options.cpus <= 8:
         raise UserError(f"--cpus {options.cpus}: give 1 to 8.")
+    if not 1 <= options.nodes <= 8:
+        raise UserError(f"--nodes {options.nodes}: give 1 to 8.")
     packages = Packages(_SUITE, tuple(names)) if names else None
     return [
-        UserProgram(words, packages, root, tuple(copies), options.cpus, memory, _input())
+        UserProgram(
+            words, packages, root, tuple(copies), options.cpus, memory, _input(), options.nodes
+        )
         for root in options.root or [None]
     ]
 

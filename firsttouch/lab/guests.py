@@ -242,6 +242,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         disk=parts.places[disk] if disk else None,
         archive=parts.places[root] if root else None,
         memory=program.memory if program else MEMORY,
+        nodes=program.nodes if program else 1,
         cpus=first.cpus if "cpus" in first.params else setting.cpus or 1,
         board=(*machine.board, *setting.board),
         pmu=pmu,

@@ -143,6 +143,12 @@ def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path
     assert " to " in faults
 
 
+def test_a_guest_with_two_memory_nodes(firsttouch: Firsttouch) -> None:
+    words = ("--nodes", "2", "--packages", "coreutils", "--", "cat")
+    done = firsttouch("count", *words, "/sys/devices/system/node/online")
+    assert done.stdout.startswith("It ended: exit status 0, 4 bytes of output.\n"), done.stderr
+
+
 def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: Path) -> None:
     before = firsttouch("count", "--json", "--", "./mybench")
     Path(firsttouch.directory, "before.json").write_text(before.stdout)
