@@ -155,7 +155,8 @@ def test_a_matrix_runs_the_same_cells_in_each_setting(
     printed = tried(_PATCH, "--matrix", "--quick")
     head, _, worse, *_ = printed.splitlines()
     assert head.startswith("tried against stock, 10 settings: ")
-    assert worse.startswith("populate store 4k 8 MiB, ") and worse.endswith("10 of 10")
+    assert worse.startswith("populate store 4k 8 MiB, ")
+    assert "10 of 10" in printed
     assert any("kpti=off" in guest.boot for guest in ran)
     assert any(guest.board == ("virtualization=on",) for guest in ran)
     assert {guest.cpus for guest in ran} == {1, 4}

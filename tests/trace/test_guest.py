@@ -158,7 +158,9 @@ def test_each_fault_has_its_kind_on_arm64(
     kinds = compile_c("kinds.c", "-static", compiler=f"{cross_compile()}gcc")
     trace = read_recording(record(images("6.12", False), kinds, tmp_path), kinds.parent).trace
     counted = by_function(trace)
-    assert {name: counted[name] for name in KINDS} == KINDS
+    # Whether the child or its parent writes first to the page of the stack is chance.
+    assert counted["child"].pop("after fork") - KINDS["child"]["after fork"] in (0, 1)
+    assert {name: counted[name] for name in KINDS} == {**KINDS, "child": {}}
     # It adds to a variable, on a page that the fork shared.
     assert 1 <= counted["file"].pop("file") <= 131 and counted["file"] == {"after fork": 1}
     assert sum(trace.fault_kinds.values()) == trace.faults and trace.lost == 0
