@@ -13,7 +13,7 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 110),
     ("firsttouch/*.py", "lines", 19_439),
     ("docs/evidence/draw/*.py", "lines", 749),
-    ("tests/*.py", "lines", 19_760),
+    ("tests/*.py", "lines", 19_849),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
