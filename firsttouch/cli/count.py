@@ -17,7 +17,7 @@ from firsttouch.analysis.profile import INSTRUCTIONS, USER, Profile, profiles_of
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.experiments import Packages, UserProgram
-from firsttouch.cli.options import add_limits, limit_of, option, size_of
+from firsttouch.cli.options import add_limits, add_out, limit_of, option, size_of
 from firsttouch.cli.running import print_failures
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import parse_layouts
@@ -72,76 +72,51 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "their own code and the kernel's. Counts are exact and the same on every host. They "
         "are not time, and know nothing of devices, contention and preemption."
     )
-    add = parser.add_argument
-    add(
-        "--release",
-        action="append",
-        default=[],
-        metavar="R",
-        help=f"a kernel release (default {DEFAULT_RELEASE}); may be repeated",
+    option(
+        parser, "--release R...", f"a kernel release (default {DEFAULT_RELEASE}); may be repeated"
     )
-    add(
-        "--arm",
-        action="append",
-        default=[],
-        metavar="A",
-        help=f"a kernel of arms/ (default {_DEBIAN}, which is not built); may be repeated",
-    )
+    option(
+        parser, "--arm A...",
+        f"a kernel of arms/ (default {_DEBIAN}, which is not built); may be repeated",
+    )  # fmt: skip
     add_program(parser)
-    add("--against", type=Path, metavar="FILE", help="compare with an answer of --json")
+    option(parser, "--against FILE", "compare with an answer of --json", kind=Path)
     add_limits(parser)
     option(
         parser, "--layouts N", "count in N layouts, and print the range of changes",
         default="1",
     )  # fmt: skip
-    add(
-        "--functions",
-        action="store_true",
-        help="count the kernel's instructions by function, and system calls by name, too",
-    )
-    add("--json", action="store_true", help="print the counts as JSON")
-    add(
-        "--out",
-        type=Path,
-        default=Path("out/count"),
-        metavar="DIR",
-        help="output directory (default out/count/)",
-    )
-    add("command", nargs="*", metavar="COMMAND", help="the command and its words")
+    option(
+        parser, "--functions",
+        "count the kernel's instructions by function, and system calls by name, too",
+    )  # fmt: skip
+    option(parser, "--json", "print the counts as JSON")
+    add_out(parser, "out/count")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command and its words")
     parser.set_defaults(run=_run)
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
     """Add the options that say in what root, and in what guest, a program of the user's runs."""
-    add = parser.add_argument
-    add(
-        "--packages",
-        metavar="NAMES",
-        help=f"Debian packages of {_SUITE} for its root, with commas (default: the command's name)",
-    )
-    add(
-        "--root",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="PATH",
-        help="a folder or tar of yours instead of packages; `count` compares several",
-    )
-    add(
-        "--copy",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="a file for its working directory; may be repeated",
-    )
-    add("--cpus", type=int, default=1, metavar="N", help="CPUs of the guest (default 1)")
-    add("--nodes", type=int, default=1, metavar="N", help="NUMA nodes of the guest (default 1)")
-    add("--memory", default="4G", metavar="BYTES", help="memory of the guest (default 4G)")
+    option(
+        parser, "--packages NAMES",
+        f"Debian packages of {_SUITE} for its root, with commas (default: the command's name)",
+    )  # fmt: skip
+    option(
+        parser, "--root PATH...",
+        "a folder or tar of yours instead of packages; `count` compares several", kind=Path,
+    )  # fmt: skip
+    option(parser, "--copy FILE...", "a file for its working directory; may be repeated", kind=Path)
+    option(parser, "--cpus N", "CPUs of the guest (default 1)", kind=int, default=1)
+    option(parser, "--nodes N", "NUMA nodes of the guest (default 1)", kind=int, default=1)
+    option(parser, "--memory BYTES", "memory of the guest (default 4G)", default="4G")
 
 
-def programs_of(options: argparse.Namespace) -> list[UserProgram]:
-    """Return the program that the options describe, in each root; UserError if they contradict."""
+def programs_of(options: argparse.Namespace, read: Path | None = None) -> list[UserProgram]:
+    """Return the program that the options describe, in each root; it reads the file `read`.
+
+    Raises UserError if the options contradict each other.
+    """
     words = tuple(options.command)
     if not words:
         raise UserError("no command: write it behind --, such as: firsttouch count -- perl -e 1")
@@ -169,24 +144,28 @@ def programs_of(options: argparse.Namespace) -> list[UserProgram]:
         raise UserError(f"--nodes {options.nodes}: give 1 to 8.")
     packages = Packages(_SUITE, tuple(names)) if names else None
     return [
-        UserProgram(
-            words, packages, root, tuple(copies), options.cpus, memory, _input(), options.nodes
-        )
+        UserProgram(words, packages, root, tuple(copies), options.cpus, memory, read, options.nodes)
         for root in options.root or [None]
     ]
 
 
-def _input() -> Path | None:
+def standard_input() -> Path | None:
     """Return the file that standard input is redirected from; None without one."""
     try:
         is_file = stat.S_ISREG(os.fstat(0).st_mode)
     except OSError:
         return None
-    return Path("/proc/self/fd/0").resolve() if is_file else None
+    if not is_file:
+        return None
+    # That of a here-document has no name any more.
+    named = Path("/proc/self/fd/0").resolve()
+    return named if named.is_file() else Path("/proc/self/fd/0")
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     limits = [limit_of(text) for text in options.fail_if]
+    if options.functions and options.cpus > 1:
+        raise UserError("--functions follows one CPU: drop --cpus.")
     before = _read(options.against) if options.against else []
     request = Request(
         experiments=(COUNT,), arms=tuple(options.arm) or (_DEBIAN,), profile=options.functions,
@@ -195,7 +174,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     where = [
         (release, program)
         for release in options.release or [DEFAULT_RELEASE]
-        for program in programs_of(options)
+        for program in programs_of(options, standard_input())
     ]
     if limits and len(before) + len(request.arms) * len(where) < 2:
         raise UserError("--fail-if compares: give --against FILE, or two arms, releases or roots.")
@@ -203,8 +182,11 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     counted, status = list(before), 0
     reasons: dict[str, str] = {}
     for release, program in where:
-        root = program.root.name if program.root and len(options.root) > 1 else ""
-        folder = options.out.joinpath(*[release] * (len(options.release) > 1), root)
+        # As it was written: two may have the same name in other folders.
+        root = str(program.root) if len(options.root) > 1 else ""
+        folder = options.out.joinpath(
+            *[release] * (len(options.release) > 1), root.replace("/", "-").lstrip(".")
+        )
         asked = replace(request, release=release, program=program, out=folder)
         outcome = run_lab(asked, contract, reporter)
         status |= print_failures(outcome, folder / "log", None)

@@ -21,7 +21,7 @@ from firsttouch.quantities import parse_size
 
 _LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
 # What needs counts, other guests, or many at once.
-_NOT_TIMED = ("jobs", "matrix", "setting", "reply", "bisect")
+_NOT_TIMED = ("jobs", "matrix", "setting", "reply", "bisect", "fail_if")
 
 
 def option(

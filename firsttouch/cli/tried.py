@@ -30,7 +30,7 @@ from firsttouch.catalog.arms import (
 )
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.bisect import METRIC, run_bisect
-from firsttouch.cli.count import add_program, programs_of
+from firsttouch.cli.count import add_program, programs_of, standard_input
 from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import (
     add_limits,
@@ -154,9 +154,10 @@ class _ArmOption(argparse.Action):
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     check_time(options)
     if options.bisect:
-        if options.wanted or options.baseline != BASE:
+        if options.wanted or options.fail_if or options.baseline != BASE:
             raise UserError(
-                "--bisect takes commits as they are: drop patches, --config, --boot, --baseline."
+                "--bisect takes commits as they are: drop patches, --config, --boot, --baseline "
+                "and --fail-if."
             )
         return run_bisect(
             request_of(options, quick=options.quick),
@@ -184,7 +185,9 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     request = request_of(options, quick=options.quick, tried=arms)
     request = replace(request, baseline=options.baseline)
     if getattr(options, "command", ()):
-        program, *others = programs_of(options)
+        # A patch may be read from there.
+        piped = any(Path("-") in wanted.patches for wanted in options.wanted)
+        program, *others = programs_of(options, None if piped else standard_input())
         if others:
             raise UserError("--root is given twice: `try` compares kernels, `count` roots, too.")
         request = replace(request, experiments=(COUNT,), program=program)

@@ -15,7 +15,6 @@ from tests.bench.conftest import Ftbench, Line
 
 PAGE = os.sysconf("SC_PAGESIZE")
 PIECES, PAGES = 32, 512
-STRIDE = 16 * PAGE
 SIZE = PAGES * PAGE
 _DATA = tomllib.loads((REPOSITORY / "tests/data/operations.toml").read_text())
 _ROUNDS = [(name, word) for name, words in _DATA["rounds"].items() for word in words]

@@ -40,18 +40,17 @@ def mybench(tmp_path: Path) -> Path:
 def _compiled(folder: Path, pages: int) -> Path:
     source = folder / "mybench.c"
     source.write_text(_SOURCE % (pages, pages))
-    gcc = [f"{cross_compile()}gcc", "-std=gnu2x", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run([*gcc, "-o", folder / "mybench", source], check=True)
-    return folder / "mybench"
+    return _compile(source, folder / "mybench")
 
 
-def _example(folder: Path, name: str) -> Path:
-    """A program of docs/explanation/counts.md."""
+def _compile(source: Path, program: Path) -> Path:
     gcc = [f"{cross_compile()}gcc", "-std=gnu2x", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(
-        [*gcc, "-o", folder / name, REPOSITORY / f"tests/data/programs/{name}.c"], check=True
-    )
-    return folder / name
+    subprocess.run([*gcc, "-o", program, source], check=True)
+    return program
+
+
+def _example(folder: Path, name: str) -> None:
+    _compile(REPOSITORY / f"tests/data/programs/{name}.c", folder / name)
 
 
 def _counts(done: Finished) -> list[dict[str, float]]:
@@ -111,9 +110,8 @@ def test_a_root_against_another_with_a_limit(
     )
     base, head = _counts(both)
     assert head["page_faults"] - base["page_faults"] == 100
-    (tmp_path / "base.json").write_text(
-        firsttouch("count", "--root", "base.tar", "--json", "--", "./mybench").stdout
-    )
+    alone = firsttouch("count", "--root", "base.tar", "--json", "--", "./mybench")
+    (tmp_path / "base.json").write_text(alone.stdout)
     against = ("count", "--root", "head.tar", "--against", "base.json")
     done = firsttouch(*against, "--fail-if", "page_faults>+0.5%", "--", "./mybench")
     assert done.returncode == 1
@@ -121,9 +119,12 @@ def test_a_root_against_another_with_a_limit(
     assert firsttouch(*against, "--fail-if", "page_faults>500%", "--", "./mybench").returncode == 0
 
 
-def test_a_program_reads_a_file(firsttouch: Firsttouch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_a_program_reads_a_file(firsttouch: Firsttouch, tmp_path: Path, named: bool) -> None:
     (tmp_path / "lines").write_text("one\ntwo\n" * 50)
     with (tmp_path / "lines").open() as lines:
+        if not named:
+            Path(lines.name).unlink()
         done = subprocess.run(
             firsttouch.command("count", "--packages", "coreutils", "--", "sort", "-u"),
             cwd=tmp_path, env=firsttouch.environment(), stdin=lines,
@@ -144,8 +145,8 @@ def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path
 
 
 def test_a_guest_with_two_memory_nodes(firsttouch: Firsttouch) -> None:
-    words = ("--nodes", "2", "--packages", "coreutils", "--", "cat")
-    done = firsttouch("count", *words, "/sys/devices/system/node/online")
+    command = ("cat", "/sys/devices/system/node/online")
+    done = firsttouch("count", "--nodes", "2", "--packages", "coreutils", "--", *command)
     assert done.stdout.startswith("It ended: exit status 0, 4 bytes of output.\n"), done.stderr
 
 
