@@ -117,7 +117,11 @@ class KernelImage:
         features = self._arch.features if self.changed else ()
         optional = [
             configs / f"{base}-{self.source.release.name}",
-            *(configs / "features" / name for name in features if self.series in ("", name)),
+            *(
+                configs / "features" / name
+                for name in features
+                if self.series in ("", overlay.EVERY, name)
+            ),
         ]
         return [
             *self._arch.fragments(base),
@@ -288,7 +292,7 @@ def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKerne
             f"{kernel.kind} kernels are not for {kernel.architecture}: give arms that boot "
             f"{format_list(kinds, 9)} ones."
         )
-    if kernel.series and kernel.series not in architecture.features:
+    if kernel.series not in ("", overlay.EVERY, *architecture.features):
         raise UserError(
             f"the series {kernel.series} changes nothing for {kernel.architecture}: give arms "
             f"with {format_list(architecture.features, 9)}."

@@ -86,8 +86,12 @@ def all_series() -> dict[str, Series]:
     return by_name
 
 
+# In the place of one series: each of them, those that are only built alone, too.
+EVERY = "every"
+
+
 def patches_of(release: Release, series: str = "") -> list[Patch]:
-    """Return the patches for `release`, in order: of all series not `alone`, or of one.
+    """Return the patches for `release`, in order: of all series not `alone`, of one or of EVERY.
 
     A patch without files and without a hook for the release is left out.
     Raises UserError if linux/series.toml is wrong.
@@ -103,7 +107,8 @@ def patches_of(release: Release, series: str = "") -> list[Patch]:
         if patch.files or patch.hook(release):
             patches.append(patch)
     table.done()
-    wanted = {series} if series else {name for name, each in listed.items() if not each.alone}
+    everything = {name for name, each in listed.items() if series == EVERY or not each.alone}
+    wanted = everything if series in ("", EVERY) else {series}
     return [patch for patch in patches if wanted.intersection(patch.series)]
 
 

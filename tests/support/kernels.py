@@ -5,6 +5,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from firsttouch.building.kernel import KernelImage
+from firsttouch.building.overlay import EVERY
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import LINUX
@@ -28,7 +29,9 @@ def releases_with_stock() -> list[ParameterSet]:
 
 
 def with_variant(source: KernelSource, changed: bool, variant: str | None) -> KernelImage:
-    """Return the lab's kernel, in the configuration of `variant` if there is one."""
+    """Return the lab's kernel, or in the configuration of `variant` one with every series."""
     if variant is None:
         return KernelImage(source, changed)
-    return KernelImage(source, changed, fragments=(_VARIANTS / variant,), label=variant)
+    series = EVERY if changed else ""
+    fragments = (_VARIANTS / variant,)
+    return KernelImage(source, changed, series=series, fragments=fragments, label=variant)

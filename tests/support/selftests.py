@@ -7,7 +7,7 @@ from pathlib import Path
 from firsttouch import processes
 from firsttouch.building.apt import unpack
 from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
-from firsttouch.building.overlay import lay_over, link_tree, patches_of
+from firsttouch.building.overlay import EVERY, lay_over, link_tree, patches_of
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages
@@ -30,11 +30,8 @@ _LIBRARIES = Packages("bookworm", ("libcap-dev", "libnuma-dev", "liburing-dev"))
 
 
 def suite_names() -> list[str]:
-    """Return the names of the features' kselftests: FOLDER/NAME in the kernel's selftests.
-
-    Those of series that are built alone are not among them.
-    """
-    patches = (patch for name in release_names() for patch in patches_of(load_release(name)))
+    """Return the names of the features' kselftests: FOLDER/NAME in the kernel's selftests."""
+    patches = (p for name in release_names() for p in patches_of(load_release(name), EVERY))
     files = {Path(file) for patch in patches for file in patch.files}
     ours = [f.relative_to(_SELFTESTS) for f in files if f.is_relative_to(_SELFTESTS)]
     return sorted(str(file.with_suffix("")) for file in ours if file.suffix == ".c")
@@ -57,7 +54,7 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]
     def make(workplace: Path, product: Path) -> None:
         tree, headers = workplace / "tree", _headers(source, workplace)
         shutil.rmtree(tree, ignore_errors=True)
-        lay_over(source, tree)
+        lay_over(source, tree, series=EVERY)
         objects = workplace / "objects"
         of_mm = [objects / name for name in names if name.startswith("mm/")]
         folders = {Path(name).parts[1] for name in names if name.startswith("arm64/")}
