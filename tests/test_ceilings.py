@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 110),
-    ("firsttouch/*.py", "lines", 19_424),
+    ("firsttouch/*.py", "lines", 19_434),
     ("docs/evidence/draw/*.py", "lines", 749),
     ("tests/*.py", "lines", 19_849),
     ("docs/*.md", "bytes", 180_000),
