@@ -108,7 +108,8 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
     def make(release: str, variant: str | None, *boot: str, arm: str = "on") -> Guest:
         source, booted = sources(release), load_arm(arm)
         machine = load_machine("neoverse-n1")
-        kernel = with_variant(source, booted.kernel.kind == "changed", variant)
+        changed = booted.kernel.kind == "changed"
+        kernel = with_variant(source, changed, variant, booted.kernel.series)
         words = [*machine.boot_words(booted.boot), *boot]
         if variant == "no-color":
             # A kernel without the feature does not know its word, and the guest is refused.

@@ -120,7 +120,7 @@ _SPECIAL = (
     Setup("swap", _as_it_is, ("mm/shared_around",), _SWAP),
     Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
     Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
-    Setup("four processors", _with_four_cpus, ("mm/fault_ahead",)),
+    Setup("four processors", _with_four_cpus, ("mm/fault_ahead", "mm/page_counters")),
 )
 _SETUPS = (
     Setup(
@@ -275,6 +275,25 @@ def _suite_complaints(suite: str, variant: str | None, cases: list[Case], done: 
     if done.status:
         said.append(f"status {done.status}")
     return said
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("release", release_names())
+def test_counters_of_fault_accounting(
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    sources: Sources,
+    reporter: Reporter,
+    release: str,
+) -> None:
+    """In Debian's configuration; variants carry this series with the others."""
+    suite = build_selftests(sources(release), reporter)["mm/page_counters"]
+    guest = make_guest(release, None, arm="accounting")
+    guest = replace(guest, commands=("/page_counters",), files={"/page_counters": suite})
+    outcome = outcomes.of(_with_four_cpus(guest, reporter), f"{release} accounting")
+    cases = parse(outcome.commands[0].lines)
+    show(cases)
+    assert not complaints(cases)
 
 
 @pytest.mark.regress

@@ -28,10 +28,12 @@ def releases_with_stock() -> list[ParameterSet]:
     return [pytest.param(oldest), *(pytest.param(n, marks=pytest.mark.regress) for n in newer)]
 
 
-def with_variant(source: KernelSource, changed: bool, variant: str | None) -> KernelImage:
+def with_variant(
+    source: KernelSource, changed: bool, variant: str | None, series: str = ""
+) -> KernelImage:
     """Return the lab's kernel, or in the configuration of `variant` one with every series."""
     if variant is None:
-        return KernelImage(source, changed)
+        return KernelImage(source, changed, series=series)
     series = EVERY if changed else ""
     fragments = (_VARIANTS / variant,)
     return KernelImage(source, changed, series=series, fragments=fragments, label=variant)

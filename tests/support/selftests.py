@@ -44,12 +44,13 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]
     BuildError with the compiler's errors if they do not build.
     """
     files = [path for path in (LINUX / _SELFTESTS).rglob("*") if path.is_file()]
+    names = suite_names()
     recipe: dict[str, Json] = {
+        "names": names,
         "features' selftests": digest_files(LINUX / _SELFTESTS, files),
         "kernel": source.identity,
         "tools": toolchain_identity(),
     }
-    names = suite_names()
 
     def make(workplace: Path, product: Path) -> None:
         tree, headers = workplace / "tree", _headers(source, workplace)
