@@ -29,8 +29,14 @@
 #define PORT_WAIT_NS	5000000L
 
 #define CGROUPS		"/sys/fs/cgroup"
-#define SLICE		CGROUPS "/system.slice"
-#define SERVICE		SLICE "/cell.service"
+#define SLICE		"/system.slice"
+#define SERVICE		"/cell.service"
+/* In the kernel's command line; the kernel ignores words with a dot. */
+#define DEPTH		"init.cgroup_depth="
+#define MAX_DEPTH	9
+
+/* The memory cgroup of commands */
+static char service[sizeof(CGROUPS) + MAX_DEPTH * sizeof(SLICE)] = CGROUPS;
 
 static const struct {
 	const char *type, *target, *options;
@@ -86,26 +92,48 @@ static int put(const char *path, const char *text)
 	return done == size ? 0 : -1;
 }
 
+static int cgroup_depth(void)
+{
+	char line[4096] = "", *word;
+	int fd = open("/proc/cmdline", O_RDONLY | O_CLOEXEC), depth;
+
+	if (fd < 0 || read(fd, line, sizeof(line) - 1) < 0)
+		die("/proc/cmdline");
+	close(fd);
+	word = strstr(line, DEPTH);
+	depth = word ? atoi(word + strlen(DEPTH)) : 2;
+	return depth < 1 ? 1 : depth > MAX_DEPTH ? MAX_DEPTH : depth;
+}
+
 /*
- * Makes a memory cgroup two levels deep, as systemd does for a service. Pages of
- * processes in the root cgroup are not charged, so a fault there costs less.
+ * Makes a memory cgroup, by default two levels deep, as systemd does for a service.
+ * Pages of processes in the root cgroup are not charged, so a fault there costs less.
  */
 static void make_cgroup(void)
 {
-	if (put(CGROUPS "/cgroup.subtree_control", "+memory")) {
-		fprintf(stderr, "init: this kernel has no memory cgroups\n");
-		return;
+	int depth = cgroup_depth();
+	char control[sizeof(service) + sizeof("/cgroup.subtree_control")];
+
+	while (depth--) {
+		snprintf(control, sizeof(control), "%s/cgroup.subtree_control", service);
+		if (put(control, "+memory")) {
+			fprintf(stderr, "init: this kernel has no memory cgroups\n");
+			return;
+		}
+		strcat(service, depth ? SLICE : SERVICE);
+		if (mkdir(service, 0755))
+			die(service);
 	}
-	if (mkdir(SLICE, 0755) || put(SLICE "/cgroup.subtree_control", "+memory") ||
-	    mkdir(SERVICE, 0755))
-		die(SERVICE);
-	fprintf(stderr, "init: commands run in %s\n", SERVICE);
+	fprintf(stderr, "init: commands run in %s\n", service);
 }
 
 static void enter_cgroup(void)
 {
-	if (!access(SERVICE, F_OK) && put(SERVICE "/cgroup.procs", "0"))
-		die(SERVICE);
+	char procs[sizeof(service) + sizeof("/cgroup.procs")];
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", service);
+	if (!access(procs, F_OK) && put(procs, "0"))
+		die(service);
 }
 
 /* Mounts the disk read-only on /data, if that is requested. */
