@@ -201,7 +201,8 @@ static enum status measure_pool(struct run *run, struct pool *pool)
 	    pipe(pool->ready) || pipe(pool->go) || pipe(pool->end))
 		return wrong(run, "no memory or no pipes for the processes");
 	pool->number = order->arrange(pool->list, pool->memory.size / page, order->number);
-	store->pages(pool->memory.start, pool->memory.start + pool->memory.size, page);
+	if (!strcmp(param_text(run, "filled"), "yes"))
+		store->pages(pool->memory.start, pool->memory.start + pool->memory.size, page);
 	return measure_processes(run, pool);
 }
 
@@ -243,6 +244,7 @@ static enum status measure(struct run *run)
 
 static const char * const touches[] = { "store", "load", "load-store", NULL };
 static const char * const kinds[] = { "anonymous", "memfd", "system-v", NULL };
+static const char * const answers[] = { "yes", "no", NULL };
 static const char * const parts[] = { "touch", "exit", NULL };
 
 static const struct param params[] = {
@@ -265,6 +267,9 @@ static const struct param params[] = {
 		.name = "part", .help = "measured: the touches, or the end of the processes",
 		.type = PARAM_CHOICE, .words = parts, .def = "touch",
 	}, {
+		.name = "filled", .help = "whether all of it is written first",
+		.type = PARAM_CHOICE, .words = answers, .def = "yes",
+	}, {
 		.name = "size", .help = "bytes of the pool",
 		.type = PARAM_SIZE, .def = "16777216", .min = 4096,
 	}, {
@@ -285,7 +290,7 @@ static const struct experiment shared = {
 	.name = "shared",
 	.summary = "processes touch shared memory that another one has filled",
 	.detail =
-"Maps shared memory, writes all of it, and forks. Each process touches its pages in the\n"
+"Maps shared memory, writes all of it if --filled, and forks. Each process touches its pages in the\n"
 "order that --order names (see touch-order), one process after the other; none of them\n"
 "has mapped any before. Then they end. --part says which of the two is measured.",
 	.example = "--processes 4 --by store --order up --size 16M",
