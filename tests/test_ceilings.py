@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 110),
-    ("firsttouch/*.py", "lines", 19_434),
-    ("docs/evidence/draw/*.py", "lines", 749),
-    ("tests/*.py", "lines", 19_849),
+    ("firsttouch/*.py", "lines", 19_458),
+    ("docs/evidence/draw/*.py", "lines", 790),
+    ("tests/*.py", "lines", 19_880),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

@@ -20,6 +20,7 @@ from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.experiments import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import release_names
+from firsttouch.cli import add_command
 from firsttouch.cli.options import size_of
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import REPOSITORY
@@ -102,9 +103,9 @@ def _remedy(lacking: Sequence[Requirement]) -> str:
 
 def store_options(store: argparse.ArgumentParser) -> None:
     actions = store.add_subparsers(required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="print the entries: kind, size, last use, name")
+    listing = add_command(actions, "list", "print the entries: kind, size, last use, name")
     listing.set_defaults(run=_list)
-    pruning = actions.add_parser("prune", help="remove the least recently used entries")
+    pruning = add_command(actions, "prune", "remove the least recently used entries")
     help_line = "the size to reduce the store to; K, M and G are accepted"
     pruning.add_argument("--keep", required=True, metavar="BYTES", help=help_line)
     pruning.set_defaults(run=_prune)

@@ -15,6 +15,7 @@ from firsttouch.building.source import KernelSource, debian_source, user_source
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
+from firsttouch.cli import add_command
 from firsttouch.cli.options import add_architecture, add_source, option, release_of
 from firsttouch.errors import HostError, UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE
@@ -24,7 +25,7 @@ from firsttouch.progress import Reporter
 
 def add_options(kernel: argparse.ArgumentParser) -> None:
     actions = kernel.add_subparsers(required=True, metavar="ACTION")
-    fetch = actions.add_parser("fetch", help="fetch the newest source of a release")
+    fetch = add_command(actions, "fetch", "fetch the newest source of a release")
     fetch.add_argument("--release", default=DEFAULT_RELEASE, metavar="R")
     option(
         fetch, "--configuration FILE",
@@ -33,14 +34,14 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_architecture(fetch)
     fetch.set_defaults(run=_fetch)
-    build = actions.add_parser("build", help="build one image and print its path")
+    build = add_command(actions, "build", "build one image and print its path")
     add_source(build)
     option(build, "--stock", "without the features")
     option(build, "--arm A", "the kernel that this arm boots")
     add_architecture(build)
     build.set_defaults(run=_build)
-    package = actions.add_parser(
-        "package", help="build a Debian package to install on a machine, and print its path"
+    package = add_command(
+        actions, "package", "build a Debian package to install on a machine, and print its path"
     )
     add_source(package)
     option(
@@ -49,7 +50,7 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     option(package, "--stock", "without the features")
     package.set_defaults(run=_package)
-    series = actions.add_parser("series", help="write the series, for git am")
+    series = add_command(actions, "series", "write the series, for git am")
     add_source(series)
     option(
         series, "--feature NAME...",

@@ -20,6 +20,7 @@ from typing import NoReturn, TextIO
 
 from firsttouch import __version__
 from firsttouch.building.store import store_root
+from firsttouch.cli import add_command
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.progress import Reporter
 from firsttouch.terminal import interrupt_on_signals
@@ -119,7 +120,7 @@ def full_parser(only: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (add, line) in _COMMANDS.items():
-        command = commands.add_parser(name, help=line)
+        command = add_command(commands, name, line)
         if only in (None, name):
             add_options: Callable[[argparse.ArgumentParser], None]
             add_options = resolve_name(f"firsttouch.cli.{add}")

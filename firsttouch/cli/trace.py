@@ -27,8 +27,8 @@ _TRIED = "tried"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
-        "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] "
-        "[--no-survey] [--try N] (-- COMMAND... | --pid PID [--seconds N])"
+        "firsttouch trace [options] -- COMMAND...\n"
+        "       firsttouch trace [options] --pid PID [--seconds N]"
     )
     parser.set_defaults(run=_run)
     option(

@@ -75,7 +75,6 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         "the difference per fault or operation, by function."
     )
     tried.epilog = _EXAMPLES
-    tried.formatter_class = argparse.RawDescriptionHelpFormatter
     tried.set_defaults(wanted=[])
     tried.add_argument(
         "patches",

@@ -114,6 +114,11 @@ def test_it_carries_all_that_the_checkout_has(installed: Installed) -> None:
             assert os.access(data / name, os.X_OK) == bool(original.stat().st_mode & 0o111), name
 
 
+def test_it_has_a_manual(installed: Installed) -> None:
+    for page in (REPOSITORY / "docs/reference/man").iterdir():
+        assert (installed.command.parents[1] / "share/man/man1" / page.name).is_file()
+
+
 def test_results_are_drawn_and_compared(installed: Installed, tmp_path: Path) -> None:
     folder = installed.home / "two results"
     for name in ("a", "b"):

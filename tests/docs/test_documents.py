@@ -52,8 +52,11 @@ def test_page_of_a_set_is_what_make_evidence_writes(name: str) -> None:
 
 
 def test_other_generated_pages_are_what_make_evidence_writes() -> None:
-    for name, text in {**draw_others(), **draw_pictures()}.items():
+    written = {**draw_others(), **draw_pictures()}
+    for name, text in written.items():
         assert (REPOSITORY / name).read_text("utf-8") == text
+    for folder in ("docs/reference/man", "docs/pictures"):
+        assert {f"{folder}/{file.name}" for file in (REPOSITORY / folder).iterdir()} <= {*written}
 
 
 def test_readme_has_the_first_lines_of_the_answer() -> None:

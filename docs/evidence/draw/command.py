@@ -100,7 +100,7 @@ def draw_others() -> dict[str, str]:
         f"docs/evidence/{name}.md": _HEADER.format(name=name) + draw()
         for name, draw in OTHERS.items()
     }
-    return {**pages, commands.FILE: commands.draw()}
+    return {**pages, **commands.draw()}
 
 
 def draw_pictures() -> dict[str, str]:

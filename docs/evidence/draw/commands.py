@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/reference/command.md: all commands and options, as `--help` prints them."""
+"""docs/reference/command.md and the pages of man(1): all commands and options, as in `--help`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,65 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from unittest.mock import patch
 
 from firsttouch.cli.main import main
 from firsttouch.views.tables import Table, markdown
 
-FILE = "docs/reference/command.md"
+_REFERENCE = "docs/reference/command.md"
+_MANUAL = "docs/reference/man"
 _HEAD = ("argument", "meaning")
 # An argument of --help, and its description on the same line or on the next.
 _ENTRY = re.compile(r"^ {2,4}(\S(?: ?\S)*)(?: {2,}|\n {10,})(\S.*)$", re.M)
 
 
-def draw() -> str:
-    """Return the page."""
+def draw() -> dict[str, str]:
+    """Return the pages by their files."""
     texts = dict(_texts(()))
-    options = {
-        name: [entry for entry in _ENTRY.findall(text.partition("\n\nexamples:")[0])
-               if entry[0] != "-h, --help"]
-        for name, text in texts.items()
-    }  # fmt: skip
+    return {_REFERENCE: _reference(texts), **dict(_manual(texts))}
+
+
+def _entries(text: str) -> list[tuple[str, str]]:
+    entries = _ENTRY.findall(text.partition("\n\nexamples:")[0])
+    return [entry for entry in entries if entry[0] != "-h, --help"]
+
+
+def _described(text: str) -> str:
+    found = re.search(r"\n\n([A-Z].*)\n", text)
+    return found[1] if found else ""
+
+
+def _manual(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the page of each command: its file, and its text in roff."""
+    meanings = {f"{name} {entry}": meaning for name, text in texts.items()
+                for entry, meaning in _entries(text)}  # fmt: skip
+    for name, text in texts.items():
+        title = name.replace(" ", "-")
+        usage, _, after = text.removeprefix("usage: ").partition("\n\n")
+        description = _described(text)
+        options = [f".TP\n.B {_roff(entry)}\n{_roff(meaning)}" for entry, meaning in _entries(text)]
+        examples = after.partition("\n\nexamples:\n")[2].rstrip()
+        sections = {
+            "NAME": _roff(f"{title} - {meanings.get(name, description)}"),
+            "SYNOPSIS": re.sub(r"\n +", "\n.br\n", _roff(usage)),
+            "DESCRIPTION": _roff(description),
+            "OPTIONS": "\n".join(options),
+            "EXAMPLES": examples and f".nf\n{_roff(examples)}\n.fi",
+            "SEE ALSO": "firsttouch(1)" * (name in meanings),
+        }
+        yield f"{_MANUAL}/{title}.1", "\n".join([
+            '.\\" SPDX-License-Identifier: GPL-2.0', f'.TH "{title}" 1 "" firsttouch',
+            *(f".SH {head}\n{body}" for head, body in sections.items() if body), "",
+        ])  # fmt: skip
+
+
+def _roff(text: str) -> str:
+    return re.sub(r"^([.'])", r"\\&\1", text.replace("\\", r"\e").replace("-", r"\-"), flags=re.M)
+
+
+def _reference(texts: Mapping[str, str]) -> str:
+    options = {name: _entries(text) for name, text in texts.items()}
     count = Counter(entry for entries in options.values() for entry in entries)
     common = [entry for entry, commands in count.items() if commands > 1]
     lines = [
@@ -40,8 +79,10 @@ def draw() -> str:
         own = [entry for entry in entries if not name or entry not in common]
         if own:
             lines += ["", f"## {name or 'Options of several commands'}", ""]
-            if described := re.search(r"\n\n([A-Z].*)\n", texts.get(name, "")):
-                lines += [described[1], ""]
+            description = _described(texts.get(name, ""))
+            # Some only repeat the line of the list of commands.
+            if sum(description[1:-1] in text for text in texts.values()) == 1:
+                lines += [description, ""]
             lines += markdown(Table("", _HEAD, [[f"`{a}`", b] for a, b in own], names=2))
     return "".join(f"{line}\n" for line in lines).replace("&lt;", "<")
 
