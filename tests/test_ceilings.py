@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 110),
-    ("firsttouch/*.py", "lines", 19_458),
+    ("firsttouch/*.py", "lines", 19_431),
     ("docs/evidence/draw/*.py", "lines", 790),
     ("tests/*.py", "lines", 19_880),
     ("docs/*.md", "bytes", 180_000),

@@ -7,13 +7,14 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_share
 from firsttouch.trace.allocators import GLIBC, allocator
 from firsttouch.trace.remedies import (
+    BOTH,
     FOLIOS,
     HEAP,
     KEEP,
@@ -32,8 +33,6 @@ _TOO_MUCH = 0.25
 # Linux has sizes of anonymous memory between a page and a huge page from this release on.
 _MTHP_SINCE = (6, 8)
 _THP = "/sys/kernel/mm/transparent_hugepage"
-# Both variables of the allocator at once.
-BOTH = "keep, and a heap of huge pages"
 
 
 @dataclass(frozen=True)
@@ -75,14 +74,16 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
     if used and used.huge and (asked := remedies.get(variable)) and _fits(trace, asked):
         what = f"{asked.name} ({used.name}{used.huge_since})"
         yield Advice(asked, what, _with_policy(trace, used.huge), used.huge)
-    if used is GLIBC and keep and heap and min(keep.likely, heap.likely) > LEAST * trace.faults:
-        # Then malloc(3) maps nothing: what is by chance otherwise is sure.
-        both = {name: f"{keeps}:{GLIBC.huge[name]}" for name, keeps in GLIBC.environment.items()}
+    both = remedies.get(BOTH)
+    if used is GLIBC and keep and heap and both:
+        # Then malloc(3) maps nothing: what is by chance otherwise is nearly sure.
+        variables = {n: f"{keeps}:{GLIBC.huge[n]}" for n, keeps in GLIBC.environment.items()}
         times = [remedy.ns for remedy in (keep, heap) if remedy.ns is not None]
         ns = max(times) if len(times) == 2 else None
-        remedy = Remedy(BOTH, max(heap.most, heap.saved), keep.memory + heap.memory, ns)
-        if remedy.saved > 1.1 * max(keep.saved, heap.likely):
-            yield Advice(remedy, f"{BOTH} (glibc)", _with_policy(trace, both), both)
+        both = replace(both, memory=keep.memory + heap.memory, ns=ns)
+        worth = LEAST * trace.faults < min(keep.likely, heap.likely)
+        if worth and both.likely > 1.1 * max(keep.saved, heap.likely):
+            yield Advice(both, f"{BOTH} (glibc)", _with_policy(trace, variables), variables)
     # Where most of each huge page is touched. What is below /dev/shm has a mount's option.
     shared, policy = remedies.get(SHARED), f"{_THP}/shmem_enabled"
     if shared and shared.memory < shared.saved * trace.page_size and _applies(trace, policy):

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from firsttouch.trace.allocators import GO, allocator_with
 from firsttouch.trace.events import (
+    ENDED,
+    EXECUTED,
+    FORKED,
+    NAMED,
+    THREADED,
     Call,
-    Ended,
-    Executed,
+    Changed,
     Fault,
-    Forbade,
-    Forked,
     Mapped,
-    Named,
-    Threaded,
 )
 from firsttouch.trace.instructions import Code, distance
 from firsttouch.trace.kinds import (
@@ -45,6 +45,8 @@ from firsttouch.trace.unwinding import Unwinder
 
 # "A few instructions" between a load and the store to the same address.
 _FEW = 16
+# ns in which a fault is near a call that holds mmap_lock.
+_NEAR = 100_000
 # vm.mmap_min_addr, its usual value.
 _LOWEST = 65536
 
@@ -87,21 +89,25 @@ class Finder:
                 self._map(event)
             elif isinstance(event, Call):
                 self._call(event)
-            elif isinstance(event, Forked):
-                self._fork(event)
-            elif isinstance(event, Threaded):
-                self._process(event.pid).threaded = True
-            elif isinstance(event, Executed):
-                self._execute(event)
-            elif isinstance(event, Named):
-                self._process(event.pid).thread_names[event.tid] = event.name
-            elif isinstance(event, Forbade):
-                self._process(event.pid).replay.forbid_huge()
             else:
-                self._end(event)
+                self._change(event)
         for process in self._processes.values():
             process.close(self._totals)
         return self._totals
+
+    def _change(self, event: Changed) -> None:
+        if event.what == FORKED:
+            self._fork(event)
+        elif event.what == EXECUTED:
+            self._execute(event)
+        elif event.what == ENDED:
+            self._end(event)
+        elif event.what == THREADED:
+            self._process(event.pid).threaded = True
+        elif event.what == NAMED:
+            self._process(event.pid).thread_names[event.other] = event.name
+        else:
+            self._process(event.pid).replay.forbid_huge()
 
     def _process(self, pid: int) -> Process:
         process = self._processes.get(pid)
@@ -114,7 +120,7 @@ class Finder:
     def _replay(self) -> Replay:
         return Replay(self._totals.outcomes, self._recording.page_size)
 
-    def _execute(self, event: Executed) -> None:
+    def _execute(self, event: Changed) -> None:
         old = self._processes.get(event.pid)
         replay = self._replay()
         if old:
@@ -125,7 +131,7 @@ class Finder:
             event.pid, Space(), event.name, self._block, replay, executed=True
         )
 
-    def _end(self, event: Ended) -> None:
+    def _end(self, event: Changed) -> None:
         process = self._processes.get(event.pid)
         if not process:
             return
@@ -139,8 +145,8 @@ class Finder:
         process.close(self._totals)
         del self._processes[event.pid]
 
-    def _fork(self, event: Forked) -> None:
-        parent = self._process(event.parent)
+    def _fork(self, event: Changed) -> None:
+        parent = self._process(event.other)
         old = self._processes.get(event.pid)
         if old:
             old.close(self._totals)
@@ -152,6 +158,7 @@ class Finder:
 
     def _map(self, event: Mapped) -> None:
         process = self._process(event.pid)
+        process.locked = event.time, event.tid
         if event.prot & PROT_EXEC:
             process.moved()
             if self._mapped_files.is_go(Place(event.path, 0, event.pid, event.identity)):
@@ -162,6 +169,8 @@ class Finder:
     def _call(self, event: Call) -> None:
         """Take a system call that gives memory back, or moves it."""
         process = self._process(event.pid)
+        if event.call != "madvise":
+            process.locked = event.time, event.tid
         # The kernel takes whole pages; of a heap those behind its end.
         start, end = (-(-at >> self._shift) << self._shift for at in process.call(event))
         if start < end:
@@ -175,7 +184,7 @@ class Finder:
         page = address >> self._shift
         if process.executing and fault.user:
             process.start()
-        if mapped == 0:
+        if not mapped:
             process.first.pop(page, None)
         instruction = self._code.instruction(process, fault)
         mapping = process.space.at(address)
@@ -186,11 +195,11 @@ class Finder:
         if process.new:
             process.begin(fault)
         access = instruction.access
-        forked = process.forked and mapped != 0
+        forked = process.forked and mapped > 0
         before = process.touch(page, forked)
         kind, first = SECOND, None
         # Of a page that is not mapped no read is known.
-        if mapped != 0 and access.may_write and process.first:
+        if mapped and access.may_write and process.first:
             first = self._first(process, fault, anonymous)
         if first:
             self._double(process, first, fault, memory_kind(mapping))
@@ -204,11 +213,13 @@ class Finder:
         if anonymous and (kind == SECOND or not mapped):
             process.replay.touch(
                 page, mapping, write=access.may_write, missing=kind != SECOND,
-                again=before and mapped == 0,
+                again=before and not mapped,
             )  # fmt: skip
         if kind == SHARED_MEMORY and mapping and not mapping.path.startswith(TMPFS):
             process.replay.share(address, mapping)
         totals.anonymous += anonymous
+        locked, locker = process.locked
+        totals.contended += fault.time < locked + _NEAR and locker not in (0, fault.tid)
         totals.timeline.add(fault.time - self._start, kind)
         process.count(fault.tid, page, kind)
         stack = self._stack(process, fault)

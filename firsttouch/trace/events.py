@@ -6,6 +6,7 @@ recorder/format.h says what is in a sample.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,11 +32,10 @@ class Fault(NamedTuple):
     """A page fault; `time` in ns. `pc` is that of the program, also for a fault in the kernel.
 
     `pc` is 0 if it is unknown, WORKER_PC in a thread of the kernel's own. `chain` has the
-    callers' program counters, the nearest first, by frame pointers. `mapped` is the
-    size of the page that was at `address` when the fault began, 0 if there was none, None if
-    that was not recorded. `source` and `destination` are what a string instruction of x86-64
-    would read and write; 0 on arm64. `bits` is 32 for a program of A32 or i386.
-    `code` is what was read at the pc, if that was done at this fault.
+    callers' program counters, the nearest first, by frame pointers. `mapped` is the size of the
+    page that was at `address` when the fault began, 0 if there was none. `source` and
+    `destination` are what a string instruction of x86-64 would read and write; 0 on arm64. `bits`
+    is 32 for a program of A32 or i386. `code` is what was read at the pc, if that was done.
     """
 
     time: int
@@ -45,7 +45,7 @@ class Fault(NamedTuple):
     address: int
     user: bool
     chain: tuple[int, ...]
-    mapped: int | None = None
+    mapped: int = 0
     source: int = 0
     destination: int = 0
     bits: int = 64
@@ -63,6 +63,7 @@ class Mapped(NamedTuple):
     `path` is a file, or a name of the kernel such as ``[heap]`` and ``//anon``.
     `prot` and `flags` are those of mmap(2). `identity` tells a file from others of its
     path: the build ID of an ELF file in hexadecimal, or ``inode N``; "" for what is no file.
+    `tid` is 0 for what was mapped before.
     """
 
     time: int
@@ -74,96 +75,48 @@ class Mapped(NamedTuple):
     flags: int
     path: str
     identity: str = ""
+    tid: int = 0
 
 
-class Forked(NamedTuple):
-    """A process that gets a copy of its parent's address space."""
-
-    time: int
-    pid: int
-    parent: int
-
-
-class Threaded(NamedTuple):
-    """A process that gets another thread, which may outlive the first."""
-
-    time: int
-    pid: int
+# What becomes of a process: a copy of the address space of process `other`; another thread, which
+# may outlive the first; another program, in a new address space; a name of its thread `other`; an
+# end, also of the kernel's tracing; no huge pages from now on, by prctl(PR_SET_THP_DISABLE), also
+# for its children and the programs that it executes.
+FORKED, THREADED, EXECUTED, NAMED, ENDED, FORBADE = range(6)
 
 
-class Executed(NamedTuple):
-    """A process that executes another program, in a new address space."""
+class Changed(NamedTuple):
+    """A change of a process: `what` is one of the above, `name` that of a program or a thread."""
 
     time: int
     pid: int
-    name: str
+    what: int
+    other: int = 0
+    name: str = ""
 
 
-class Named(NamedTuple):
-    """A thread that gets a name."""
+class Call(NamedTuple):
+    """munmap(2), madvise(2) or brk(2), which give memory back, or mremap(2), named by `call`.
+
+    `end` is 0 for brk(2), behind whose `start` the heap has nothing. mremap(2) moves what was
+    mapped to `to`, up to `new_end`; a mapping that shrinks gives the rest back. `pc`, `chain` and
+    `frame` are as in `Fault`.
+    """
 
     time: int
     pid: int
     tid: int
-    name: str
-
-
-class Ended(NamedTuple):
-    """A process that ends, or that the kernel traces no more."""
-
-    time: int
-    pid: int
-
-
-class Forbade(NamedTuple):
-    """A process that has forbidden huge pages for itself, by prctl(PR_SET_THP_DISABLE).
-
-    Its children and the programs that it executes have none either.
-    """
-
-    time: int
-    pid: int
-
-
-class GaveBack(NamedTuple):
-    """A system call that gives memory back: munmap(2), madvise(2) or brk(2), named by `call`.
-
-    `end` is 0 for brk(2), behind whose `start` the heap has nothing. `pc` and `chain` are as
-    in `Fault`. The pages are there again as new when they are touched.
-    """
-
-    time: int
-    pid: int
     pc: int
     chain: tuple[int, ...]
+    frame: StackTop | None
     call: str
     start: int
     end: int
-    frame: StackTop | None = None
+    to: int = 0
+    new_end: int = 0
 
 
-class Moved(NamedTuple):
-    """mremap(2): what was mapped in `size` bytes from `start` on is in `new_size` bytes from `to`.
-
-    A mapping that shrinks gives the rest back; `pc` and `chain` are as in `Fault`.
-    """
-
-    time: int
-    pid: int
-    pc: int
-    chain: tuple[int, ...]
-    start: int
-    size: int
-    to: int
-    new_size: int
-    frame: StackTop | None = None
-
-
-# System calls that change what is there; a recording may have none.
-Call = GaveBack | Moved
-# What is no fault.
-Change = Mapped | Forked | Threaded | Executed | Named | Ended | Forbade | Call
-Event = Fault | Change
+Event = Fault | Mapped | Changed | Call
 
 
 _MODES, _USER = 7, 2
@@ -196,7 +149,6 @@ class Samples:
 
     machine: str
     call_chains: bool
-    says_mapped: bool
     _chains: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
     # By thread, the arguments of an mremap(2) that has not returned.
     _moving: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -213,7 +165,7 @@ class Samples:
         if self.call_chains:
             chain, at = self._chain(data, at)
         abi, values, frame, at = self._frame(data, at)
-        mapped = _COUNT.unpack_from(data, at)[0] if self.says_mapped else None
+        (mapped,) = _COUNT.unpack_from(data, at)
         if abi == _NONE:
             # Only such a thread has no registers of a user's.
             pc = pc if user else WORKER_PC
@@ -265,6 +217,7 @@ class Samples:
         values = struct.unpack_from(f"<{_VALUES[call]}Q", data, at - 4 - 8 * _VALUES[call])
         if self.call_chains:
             _, _, frame, _ = self._frame(data, at)
+        made = functools.partial(Call, time, pid, tid, pc, chain, frame)
         if call == _MREMAP:
             self._moving[tid] = values
         elif call == _MREMAPPED:
@@ -272,15 +225,14 @@ class Samples:
             (to,) = values
             somewhere = max(to + new_size, start + size) < _NOWHERE
             if somewhere and size and not flags & _DONTUNMAP:
-                yield Moved(time, pid, pc, chain, start, size, to, new_size, frame)
+                yield made("mremap", start, start + size, to, to + new_size)
         elif call == _BRK:
             if 0 < values[0] < _NOWHERE:
-                yield GaveBack(time, pid, pc, chain, "brk", values[0], 0, frame)
+                yield made("brk", values[0], 0)
         elif (end := sum(values[:2])) >= _NOWHERE:
             return
         elif call == _MUNMAP or values[2] in _DONTNEED:
-            name = "munmap" if call == _MUNMAP else "madvise"
-            yield GaveBack(time, pid, pc, chain, name, values[0], end, frame)
+            yield made("munmap" if call == _MUNMAP else "madvise", values[0], end)
 
     def _chain(self, data: bytes, at: int) -> tuple[tuple[int, ...], int]:
         """Return the callers in a chain of calls, and what is behind it."""

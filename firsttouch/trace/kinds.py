@@ -80,7 +80,7 @@ _MAP_SHARED = 1
 
 def kind_of(
     access: Access,
-    mapped: int | None,
+    mapped: int,
     mapping: Mapped | None,
     *,
     user: bool,
@@ -106,15 +106,15 @@ def kind_of(
     if _shared(mapping):
         return SHARED_MEMORY if path.startswith(_SHMEM) else FILE
     # Of a page that nobody has, an unclear access is more often a read of code or tables.
-    return PRIVATE if access.may_write and not (access.may_read and mapped == 0) else FILE
+    return PRIVATE if access.may_write and (mapped or not access.may_read) else FILE
 
 
-def _of_anonymous(access: Access, mapped: int | None, mapping: Mapped | None, before: bool) -> int:
+def _of_anonymous(access: Access, mapped: int, mapping: Mapped | None, before: bool) -> int:
     if mapped:
         # Swapped, hinted by NUMA, protected: perf does not say which.
         return UNKNOWN_KIND
     if before:
-        return AGAIN if mapped == 0 else UNKNOWN_KIND
+        return AGAIN
     if mapping and mapping.path == _STACK:
         return STACK
     if not access.may_write:

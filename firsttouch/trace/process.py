@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import takewhile
 
 from firsttouch.trace.allocators import GLIBC, Allocator, allocator_with, is_of
-from firsttouch.trace.events import Call, Fault, GaveBack, Mapped, Moved
+from firsttouch.trace.events import Call, Fault, Mapped
 from firsttouch.trace.kinds import (
     AGAIN,
     FIRST_WRITE,
@@ -67,6 +67,8 @@ class Process:
         # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
         self.forked = False
         self.threaded = False
+        # When a thread last called what holds mmap_lock for writing, and which.
+        self.locked = 0, 0
         self._inherited: dict[int, int] = {}
         self.touched = Touched(space)
         # By block.
@@ -134,9 +136,9 @@ class Process:
 
     def call(self, event: Call) -> tuple[int, int]:
         """Move memory; return between which addresses the call gives some back, if any."""
-        if isinstance(event, Moved):
+        if event.call == "mremap":
             self._move(event)
-            return event.start + event.new_size, event.start + event.size
+            return event.start + event.new_end - event.to, event.end
         if event.end:
             return event.start, event.end
         heap = self.space.at(event.start)
@@ -145,12 +147,11 @@ class Process:
 
     def give_back(self, start: int, end: int, event: Call, stack: int) -> None:
         """Take memory for given back between addresses of pages, by the code of a `stack`."""
-        call = event.call if isinstance(event, GaveBack) else "mremap"
         first, last = (address * self._block // BLOCK for address in (start, end))
         for block, _ in blocks_of(Limits(first, last), self._block, self.touched.pages):
-            self.givers[block] = Giver(stack, call)
-        self.replay.give_back(start, end, call)
-        if call != "madvise":
+            self.givers[block] = Giver(stack, event.call)
+        self.replay.give_back(start, end, event.call)
+        if event.call != "madvise":
             self.space.unmap(start, end)
 
     def forget_reads(self, first: int, last: int) -> None:
@@ -164,10 +165,12 @@ class Process:
             return [page for page in self.first if first <= page <= last]
         return [page for page in range(first, last + 1) if page in self.first]
 
-    def _move(self, event: Moved) -> None:
+    def _move(self, event: Call) -> None:
         """Take what mremap(2) moves or lets grow."""
         page = BLOCK // self._block
-        old, new_size = (-(-size // page) * page for size in (event.size, event.new_size))
+        old, new_size = (
+            -(-size // page) * page for size in (event.end - event.start, event.new_end - event.to)
+        )
         size = min(old, new_size)
         self.replay.move(event.start, size, event.to, new_size)
         if event.to != event.start:

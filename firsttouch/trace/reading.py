@@ -103,6 +103,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         seconds=(ending.time - recording.time if ending else totals.timeline.last) / 1e9,
         faults=sum(kinds.values()),
         anonymous=totals.anonymous,
+        contended=totals.contended,
         lost=max(0, ending.faults - totals.count) if ending else 0,
         unseen=unseen,
         sites=sites,

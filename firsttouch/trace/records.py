@@ -17,17 +17,18 @@ from typing import BinaryIO
 
 from firsttouch.errors import UserError
 from firsttouch.trace.events import (
+    ENDED,
+    EXECUTED,
+    FORBADE,
+    FORKED,
     INODE,
-    Ended,
+    NAMED,
+    THREADED,
+    Changed,
     Event,
-    Executed,
     Fault,
-    Forbade,
-    Forked,
     Mapped,
-    Named,
     Samples,
-    Threaded,
 )
 
 # Types of the kernel's records.
@@ -46,7 +47,7 @@ def change_of(data: bytes, kind: int, misc: int) -> Event | None:
         raise struct.error
     _, _, time = TRAILER.unpack_from(data, len(data) - TRAILER.size)
     if kind == _MMAP2:
-        pid, _, start, length, offset, identity, prot, flags = _MAPPING.unpack_from(data)
+        pid, tid, start, length, offset, identity, prot, flags = _MAPPING.unpack_from(data)
         name = data[_MAPPING.size : -TRAILER.size].split(b"\0", 1)[0]
         path = name.decode(errors="surrogateescape")
         # Either the device and the inode, or the length of a build ID, and that.
@@ -54,17 +55,17 @@ def change_of(data: bytes, kind: int, misc: int) -> Event | None:
             file = identity[4:][: identity[0]].hex()
         else:
             file = _inode(*_COUNT.unpack_from(identity, 8))
-        return Mapped(time, pid, start, start + length, offset, prot, flags, path, file)
+        return Mapped(time, pid, start, start + length, offset, prot, flags, path, file, tid)
     if kind == _FORK:
         pid, parent = struct.unpack_from("<II", data)
-        return Forked(time, pid, parent) if pid != parent else Threaded(time, pid)
+        return Changed(time, pid, FORKED if pid != parent else THREADED, parent)
     if kind == _EXIT:
         pid, _, tid = struct.unpack_from("<III", data)
-        return Ended(time, pid) if pid == tid else None
+        return Changed(time, pid, ENDED) if pid == tid else None
     if kind == _COMM:
         pid, tid = struct.unpack_from("<II", data)
         words = data[8 : -TRAILER.size].split(b"\0", 1)[0].decode(errors="replace")
-        return Executed(time, pid, words) if misc & _COMM_EXEC else Named(time, pid, tid, words)
+        return Changed(time, pid, EXECUTED if misc & _COMM_EXEC else NAMED, tid, words)
     return None
 
 
@@ -148,8 +149,7 @@ class Recording:
     ring: int
     call_chains: bool
     attached: bool
-    # Whether its faults have `mapped`, and whether it has system calls.
-    says_mapped: bool = False
+    # Whether it has system calls.
     says_calls: bool = False
     kernel_release: str = ""
     command: tuple[str, ...] = ()
@@ -173,7 +173,7 @@ class Recording:
 
     def _ordered(self, file: BinaryIO) -> Iterator[Event]:
         """Yield events round by round: a ring may lag behind others, but not by two rounds."""
-        samples = Samples(self.machine, self.call_chains, self.says_mapped)
+        samples = Samples(self.machine, self.call_chains)
         fault = samples.fault
         waiting: list[Event] = []
         before = 0
@@ -223,7 +223,7 @@ class Recording:
                 yield mapped._replace(identity=file)
         elif kind == _NO_THP:
             pid, _, time = _FORBADE.unpack_from(data)
-            yield Forbade(time, pid)
+            yield Changed(time, pid, FORBADE)
         elif kind == _BUILD_IDS:
             for line in self._whole(data, b"\n"):
                 build_id, _, path = line.decode(errors="replace").partition(" ")
@@ -259,10 +259,12 @@ def open_recording(file: Path) -> Recording:
     flags, machine, page_size, pid, time, ring = started
     if page_size not in _PAGE_SIZES or time >> 63:
         raise UserError(_damaged(file))
+    if not flags & _SAYS_MAPPED:
+        raise UserError(f"{file} does not say what was mapped: trace on Linux 5.11 or later.")
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _ATTACHED),
-        bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CALLS),
+        bool(flags & _SAYS_CALLS),
     )  # fmt: skip
 
 

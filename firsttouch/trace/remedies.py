@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+from firsttouch.trace.allocators import Malloc, Part
 from firsttouch.trace.events import Mapped
 from firsttouch.trace.spaces import HEAP as BRK
 from firsttouch.trace.totals import BLOCK, Limits, Outcome, blocks_of, move_pages, pages_in
@@ -17,13 +16,12 @@ FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
 MTHP_64, THP = FOLIOS
 HEAP, KEEP = "huge pages for the heap", "keep what is given back"
 SHARED = "huge pages of shared memory"
+# Both variables of the allocator at once.
+BOTH = "keep, and a heap of huge pages"
 # Of glibc: the bytes at the beginning of a large block, in which it writes how large that is;
 # and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
 _HEADER = 16
 _THREAD_HEAP = 64 << 20
-# States of a block, besides 0 (empty) and the mask of the pages that were touched of its folio:
-# it has single pages; the huge zero page; a folio of the process's parent.
-_SMALL, _ZERO, _SHARED = -1, -2, -3
 
 
 def table_bytes(page_size: int) -> int:
@@ -32,185 +30,77 @@ def table_bytes(page_size: int) -> int:
 
 
 class Folios:
-    """A process whose anonymous memory gets folios of one size, by one state for each block.
+    """Folios of one size, by blocks of 2 MiB: which pages they have brought that are still there.
 
-    The first touch of an empty block that lies in one mapping brings a folio. If only part of
-    it is given back, the rest has single pages. One of a whole page table (`zero`) also comes
-    by a read, as the huge zero page, which a write replaces.
+    The first touch of an aligned part with no page, which lies in one mapping, brings a folio.
+    That of a whole page table (`zero`) also comes by a read, as the huge zero page, which a write
+    replaces. `there` are the pages that have had a fault.
     """
 
-    def __init__(self, outcome: Outcome, pages: int, whole: int, *, zero: bool) -> None:
+    def __init__(self, outcome: Outcome, pages: int, *, zero: bool) -> None:
         self._outcome = outcome
-        # Of a folio, and of 2 MiB.
-        self._pages, self._whole = pages, whole
+        self._pages = pages
         self._zero = zero
-        self._all = (1 << pages) - 1
-        self._states: dict[int, int] = {}
+        self._brought: dict[int, int] = {}
+        self._zeroed: set[int] = set()
         # Faults, which the outcome gets when the process ends.
         self._saved = 0
 
-    def fork(self) -> Folios:
-        """Return that of a child."""
-        child = Folios(self._outcome, self._pages, self._whole, zero=self._zero)
-        child._states = {b: _SHARED if state > 0 else state for b, state in self._states.items()}
+    def fork(self, there: Mapping[int, int]) -> Folios:
+        """Copy for a child; a write copies the parent's pages one by one."""
+        child = Folios(self._outcome, self._pages, zero=self._zero)
+        for block, pages in self._brought.items():
+            child._brought[block] = pages & there.get(block, 0)
         return child
 
-    def touch(self, page: int, inside: int, *, write: bool, missing: bool) -> None:
-        """Take a fault on a page; `inside` are the mapped pages of its block of 2 MiB.
+    def touch(
+        self, block: int, number: int, inside: int, there: int, *, write: bool, missing: bool
+    ) -> None:
+        """Take a fault on a page of a block, of which the pages `inside` are in its mapping.
 
         If not `missing`, the zero page is there.
         """
-        block, number = divmod(page, self._pages)
-        bit = 1 << number
-        state = self._states.get(block, 0)
-        if missing and state > 0 and state & bit:
-            # It was given back and no call was recorded: of a page table perhaps in part.
-            self._drop(state)
-            state = self._states[block] = _SMALL if self._zero else 0
-        if state == 0 and missing:
-            folio = self._all << block * self._pages % self._whole
-            if folio & ~inside or not (write or self._zero):
-                self._states[block] = _SMALL
-                return
-        if (state == 0 and missing) or (state == _ZERO and write):
-            self._states[block] = bit if write else _ZERO
-            self._outcome.bring(self._pages - 1 if write else 0)
-        elif state > 0:
+        bit, brought = 1 << number, self._brought.get(block, 0)
+        whole = (1 << self._pages) - 1 << number - number % self._pages
+        if brought & bit:
             self._saved += 1
-            self._outcome.bring(-(bit & ~state).bit_count())
-            self._states[block] = state | bit
-        elif state == _ZERO or (state == _SHARED and missing):
+            self._outcome.bring(-(bit & ~there).bit_count())
+            return
+        zeroed = block in self._zeroed
+        if zeroed and not write:
             self._saved += 1
+        elif zeroed or (
+            missing and not (brought | there) & whole and not whole & ~inside
+            and (write or self._zero)
+        ):  # fmt: skip
+            if write:
+                self._zeroed.discard(block)
+                self._brought[block] = brought | whole
+                self._outcome.bring((whole & ~there & ~bit).bit_count())
+            else:
+                self._zeroed.add(block)
 
-    def give_back(self, limits: Limits) -> None:
-        """Take what a system call gave back."""
-        for block, pages in blocks_of(limits, self._pages, self._states):
-            self._drop(self._states.pop(block))
-            if pages != self._all:
-                self._states[block] = _SMALL
+    def give_back(self, block: int, pages: int, there: int, *, kept: bool) -> None:
+        """Take pages of a block that are given back; if `kept`, what folios have is there."""
+        brought = self._brought.get(block, 0)
+        if kept:
+            self._outcome.bring((brought & pages & there).bit_count())
+            return
+        self._outcome.bring(-(brought & pages & ~there).bit_count())
+        self._brought[block] = brought & ~pages
+        self._zeroed.discard(block)
 
-    def map(self, limits: Limits) -> None:
-        """Take a new mapping: a block that is only in part in it stays what it is."""
-        size = self._pages
-        whole = Limits(-(-limits.first // size) * size, limits.end // size * size)
-        if whole.first < whole.end:
-            self.give_back(whole)
+    def move(self, first: int, count: int, to: int, size: int) -> None:
+        """Take what mremap(2) moves, in blocks of `size` pages."""
+        move_pages(self._brought, first, count, to, size)
 
-    def move(self, first: int, count: int, to: int) -> None:
-        """Take what mremap(2) moves: where that is not aligned, each page for itself."""
-        inside = list(blocks_of(Limits(first, first + count), self._pages, self._states))
-        moved = {block: self._states.pop(block) for block, _ in inside}
-        for block, state in moved.items():
-            target, off = divmod(block * self._pages - first + to, self._pages)
-            if off:
-                self._drop(state)
-            self._states[target] = _SMALL if off else state
-
-    def _drop(self, state: int) -> None:
-        """Take pages of a folio that nobody touched for gone."""
-        if state > 0:
-            self._outcome.bring(-(self._all & ~state).bit_count())
-
-    def close(self, *, saved: bool = True) -> None:
+    def close(self, there: Mapping[int, int], *, saved: bool = True) -> None:
         """End the process; if not `saved`, as one that never had folios."""
-        for state in self._states.values():
-            self._drop(state)
-        self._states.clear()
+        for block, pages in self._brought.items():
+            self._outcome.bring(-(pages & ~there.get(block, 0)).bit_count())
+        self._brought.clear()
         self._outcome.saved += self._saved if saved else 0
         self._saved = 0
-
-
-@dataclass
-class _Part:
-    """Pages of malloc(3) from the first to before the end; `large`: a block that it maps.
-
-    `there` of them take no fault if malloc keeps what is freed.
-    """
-
-    first: int
-    end: int
-    large: bool
-    there: int = 0
-
-
-class Malloc:
-    """The memory of malloc(3) of the C library, by pages, and what it would keep.
-
-    A new part takes pages that were freed before, however they lie: glibc takes the smallest
-    block that is large enough, and joins free ones. `touched` counts the pages with faults
-    between two.
-    """
-
-    def __init__(self, touched: Callable[[int, int], int]) -> None:
-        self._touched = touched
-        self._starts: list[int] = []
-        self._parts: list[_Part] = []
-        self._free = 0
-
-    def fork(self, touched: Callable[[int, int], int]) -> Malloc:
-        """Return that of a child."""
-        child = Malloc(touched)
-        child._starts = self._starts.copy()
-        child._parts = [_Part(part.first, part.end, part.large) for part in self._parts]
-        return child
-
-    def at(self, page: int) -> _Part | None:
-        """Return what has a page."""
-        index = bisect_right(self._starts, page) - 1
-        return self._parts[index] if index >= 0 and page < self._parts[index].end else None
-
-    def take(self, first: int, end: int, outcome: Outcome, *, large: bool, new: int = -1) -> None:
-        """Take new pages, or only `new` of them, for malloc's."""
-        there = min(self._free, end - first if new < 0 else new)
-        self._free -= there
-        outcome.bring(-there)
-        if not large:
-            # A heap grows as it is used.
-            outcome.saved += there
-            there = 0
-        low, high = bisect_left(self._starts, first), bisect_left(self._starts, end)
-        # What is older was given back unseen.
-        self._starts[low:high] = [first]
-        self._parts[low:high] = [_Part(first, end, large, there)]
-
-    def give_back(self, first: int, end: int, outcome: Outcome) -> None:
-        """Keep what a block has had of the pages that are unmapped: all, or its end."""
-        part = self.at(first)
-        if part is None:
-            return
-        touched = self._touched(first, min(end, part.end))
-        there = part.there if first == part.first else 0
-        outcome.saved += min(there, touched)
-        kept = max(there, touched)
-        self._free += kept
-        outcome.bring(kept)
-        if first == part.first:
-            self._remove(part)
-        else:
-            part.end = first
-
-    def move(self, first: int, to: int, end: int, outcome: Outcome) -> None:
-        """Let mremap(2) move a block from the first page on, or let it grow."""
-        part = self.at(first)
-        if part and part.first == first:
-            self._remove(part)
-            more = max(end - to - (part.end - first), 0)
-            self.take(to, end, outcome, large=part.large, new=more)
-            moved = self.at(to)
-            if moved:
-                moved.there += part.there
-
-    def _remove(self, part: _Part) -> None:
-        index = bisect_left(self._starts, part.first)
-        del self._starts[index], self._parts[index]
-
-    def close(self, outcome: Outcome) -> None:
-        """End the process."""
-        for part in self._parts:
-            outcome.saved += min(part.there, self._touched(part.first, part.end))
-            part.there = 0
-        outcome.bring(-self._free)
-        self._free = 0
 
 
 class Replay:
@@ -228,8 +118,9 @@ class Replay:
             zero = size == table_bytes(page_size)
             # Two pages are no large folio of anonymous memory; malloc asks for a page table's.
             if size >= 4 * page_size and (zero or name != HEAP):
-                pages = size // page_size
-                self._folios[name] = Folios(outcomes[name], pages, self._block, zero=zero)
+                self._folios[name] = Folios(outcomes[name], size // page_size, zero=zero)
+        # What is taken for given back where no call was recorded.
+        self._group = max(FOLIOS[MTHP_64] // page_size, 1)
         # By block, the pages that are there.
         self._there: dict[int, int] = {}
         self._malloc, self._heap_end = Malloc(self._count), 0
@@ -252,7 +143,7 @@ class Replay:
     def fork(self) -> Replay:
         """Return that of a child."""
         child = Replay(self._outcomes, self._page_size)
-        child._folios = {name: folios.fork() for name, folios in self._folios.items()}
+        child._folios = {name: folios.fork(self._there) for name, folios in self._folios.items()}
         child._there = self._there.copy()
         child._malloc = self._malloc.fork(child._count)
         child._heap_end = self._heap_end
@@ -268,7 +159,7 @@ class Replay:
     def forbid_huge(self) -> None:
         """Serve no fault by large folios, nor any since the process began."""
         for folios in self._folios.values():
-            folios.close(saved=False)
+            folios.close(self._there, saved=False)
         self._folios = {}
 
     def touch(
@@ -290,6 +181,10 @@ class Replay:
             limits = Limits(first, end, mapping.path == BRK)
         block, number = divmod(page, self._block)
         bit = 1 << number
+        if missing and self._there.get(block, 0) & bit:
+            first = page - page % self._group
+            self._forget(Limits(first, first + self._group))
+        there = self._there.get(block, 0)
         part = self._malloc.at(page)
         inside = self._inside(block, limits)
         for name, folios in self._folios.items():
@@ -299,13 +194,17 @@ class Replay:
                 self._malloc_there += large
                 self._malloc_most = max(self._malloc_most, self._malloc_there)
                 inside = self._heap_inside(block, limits, part)
-            folios.touch(page, inside, write=write, missing=missing)
-        self._there[block] = self._there.get(block, 0) | bit
-        if again and self.keeps[part is None] and not (self._unmaps and part and part.large):
-            self._kept.saved += 1
-            if not self._again[block] & bit:
+            folios.touch(block, number, inside, there, write=write, missing=missing)
+        self._there[block] = there | bit
+        if part and part.large and self._unmaps:
+            # calloc(3) writes to what was freed before, and so the program does not read it first.
+            self._kept.saved += not missing and part.there > 0
+        elif self.keeps[part is None]:
+            if again and not self._again[block] & bit:
                 self._again[block] |= bit
                 self._kept.bring(1)
+            # Also a write of what was read first.
+            self._kept.saved += again or (not missing and self._again[block] & bit != 0)
 
     def share(self, address: int, mapping: Mapped) -> None:
         """Take a fault in shared memory, of which a whole block in one mapping is a huge page.
@@ -331,7 +230,7 @@ class Replay:
         low, high = max(limits.first - first, 0), min(limits.end - first, self._block)
         return (1 << high) - (1 << low) if low < high else 0
 
-    def _heap_inside(self, block: int, limits: Limits, part: _Part | None) -> int:
+    def _heap_inside(self, block: int, limits: Limits, part: Part | None) -> int:
         """Return where malloc(3) has huge pages in a block, if it asks for them.
 
         Its heap then ends on a block's end, and its first 2 MiB begin where the heap does.
@@ -345,9 +244,6 @@ class Replay:
         """Take a new mapping between two addresses, or what a heap has grown by."""
         limits = Limits(start >> self._shift, end >> self._shift, heap)
         self._forget(limits)
-        for name, folios in self._folios.items():
-            if not (heap and name == HEAP):
-                folios.map(limits)
         if heap:
             # What is above its highest end takes what was freed; the rest is there already.
             new = max(limits.end - max(self._heap_end, limits.first), 0)
@@ -365,13 +261,13 @@ class Replay:
             self._unmaps = True
             self._malloc.give_back(limits.first, limits.end, self._kept_of_malloc)
         self._forget(limits)
-        for name, folios in self._folios.items():
-            # A heap of huge pages gives whole ones back.
-            if not (limits.heap and name == HEAP):
-                folios.give_back(limits)
 
     def _forget(self, limits: Limits) -> None:
         for block, pages in blocks_of(limits, self._block, self._there):
+            for name, folios in self._folios.items():
+                # A heap of huge pages gives whole ones back.
+                kept = limits.heap and name == HEAP
+                folios.give_back(block, pages, self._there[block], kept=kept)
             self._there[block] &= ~pages
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
@@ -380,12 +276,10 @@ class Replay:
             value >> self._shift for value in (start, size, to, to + new_size)
         )
         if first != target:
-            grown = Limits(target, end)
-            self._forget(grown)
+            self._forget(Limits(target, end))
             move_pages(self._there, first, count, target, self._block)
             for folios in self._folios.values():
-                folios.give_back(grown)
-                folios.move(first, count, target)
+                folios.move(first, count, target, self._block)
         if new_size >= size:
             self._malloc.move(first, target, end, self._kept_of_malloc)
 
@@ -409,7 +303,7 @@ class Replay:
         """End the process."""
         before = self._outcomes[HEAP].saved
         for folios in self._folios.values():
-            folios.close()
+            folios.close(self._there)
         if HEAP in self._folios:
             self._close_heap(before)
         self._kept.bring(-sum(pages.bit_count() for pages in self._again.values()))
@@ -419,16 +313,18 @@ class Replay:
     def _close_heap(self, before: int) -> None:
         """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
 
-        Its first 2 MiB have small pages. If that is enough for all, it is certain.
+        Its first 2 MiB have small pages. If that is enough for all, it is certain. The first
+        huge page begins up to 2 MiB behind them, even where malloc(3) never maps anything.
         """
-        heap = self._outcomes[HEAP]
+        heap, both = self._outcomes[HEAP], self._outcomes[BOTH]
         small = min(self._malloc_most, self._block)
         left = small + (self._malloc_most - small) // self._block
         more = max(self._malloc_faults - left - (heap.saved - before), 0)
-        if self._malloc_most < self._block:
-            heap.saved += more
-        else:
-            heap.chance += more
+        chance = 0 if self._malloc_most < self._block else more
+        heap.saved += more - chance
+        heap.chance += chance
+        both.saved += heap.saved - before - min(chance, self._block) + chance
+        both.chance += min(chance, self._block)
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
 
     def _count(self, first: int, end: int) -> int:
@@ -437,4 +333,4 @@ class Replay:
 
 def new_outcomes() -> dict[str, Outcome]:
     """Return an outcome for each remedy."""
-    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, SHARED)}
+    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, SHARED, BOTH)}

@@ -29,14 +29,14 @@ _JITS = {
     "dotnet": "`DOTNET_PerfMapEnabled=1`",
 }
 _JIT = "an option of its runtime for perf's maps (/tmp/perf-PID.map)"
-# Of all faults: so small a share of doubles needs no line.
+# Of all faults: so small a share of doubles, or near mmap_lock, needs no line.
 _FEW = 0.05
 
 
 def conclude(trace: Trace) -> list[str]:
     """Return the sentences, the answer first."""
     doubles = [] if few_doubles(trace) else [doubles_line(trace)]
-    return [headline(trace), kinds_line(trace), *doubles, *_limits(trace)]
+    return [headline(trace), kinds_line(trace), *doubles, *contention(trace), *_limits(trace)]
 
 
 def shares(trace: Trace) -> list[tuple[str, int]]:
@@ -72,6 +72,17 @@ def doubles_line(trace: Trace) -> str:
     least = "at least " if trace.lower_bound else ""
     share = format_share(trace.doubles, trace.faults)
     return f"{least}{trace.doubles:,} doubles ({share}), most: {between(trace.sites[0])}"
+
+
+def contention(trace: Trace) -> Iterator[str]:
+    """Say where faults may cost more than the survey's, which has one thread."""
+    if trace.contended > _FEW * trace.faults:
+        yield (
+            f"{format_number_of(trace.contended, 'faults')} "
+            f"({format_share(trace.contended, trace.faults)}) are within 0.1 ms of another "
+            "thread's munmap, mmap, mprotect, brk or mremap, which hold mmap_lock: they may cost "
+            "many times more."
+        )
 
 
 def command_line(trace: Trace) -> str:
@@ -172,13 +183,17 @@ def print_trace(trace: Trace, console: Console, more: str) -> None:
             # A command is whole, to be pasted.
             console.print(plain(f"  {advice.how}"), soft_wrap=True)
         doubles = not few_doubles(trace)
-        for place in trace.fault_places[: _LINES - 3 - 2 * len(advices) - doubles][:_PLACES]:
+        locked = list(contention(trace))
+        left = _LINES - 3 - 2 * len(advices) - doubles - 2 * len(locked)
+        for place in trace.fault_places[:left][:_PLACES]:
             called = f" < {' < '.join(map(shortened, place.callers))}" if place.callers else ""
             share = format_share(place.faults, trace.faults)
             where = f"{place.faults:>9,} {share:>7}  {place.kind}: {place.where}{called}"
             console.print(_cut(where, console))
         if doubles:
             console.print(_cut(doubles_line(trace), console))
+        for sentence in locked:
+            console.print(plain(sentence))
     for sentence in doubts(trace):
         console.print(plain(sentence))
     console.print(_cut(more, console))

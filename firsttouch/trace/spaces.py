@@ -119,7 +119,7 @@ class Space:
         self._replace(start, end, [])
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
-        """Take what mremap(2) moves, or lets grow where it is, as `Moved`."""
+        """Take what mremap(2) moves, or lets grow where it is."""
         old = self.at(start)
         self.unmap(start, start + size)
         if not old:

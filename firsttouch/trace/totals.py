@@ -54,25 +54,18 @@ def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> in
 
 def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: int) -> None:
     """Move the pages of `count` from the first on in a set with blocks of `size` pages."""
-    moved = 0
-    for block, inside in list(blocks_of(Limits(first, first + count), size, pages_of)):
-        off = block * size - first
-        there = pages_of[block] & inside
-        moved |= there << off if off >= 0 else there >> -off
-        pages_of[block] &= ~inside
-    # All in one number: a list that grows is moved often.
-    block, number = divmod(to, size)
-    for target, there in enumerate(_words(moved << number, size), block):
-        if there:
-            pages_of[target] = pages_of.get(target, 0) | there
-
-
-def _words(pages: int, size: int) -> Iterator[int]:
-    """Yield the bits of a number, `size` at a time; that is a multiple of 8."""
-    wide = size // 8
-    data = pages.to_bytes(-(-pages.bit_length() // size) * wide, "little")
-    for at in range(0, len(data), wide):
-        yield int.from_bytes(data[at : at + wide], "little")
+    moving = [
+        (block, pages_of[block] & inside)
+        for block, inside in blocks_of(Limits(first, first + count), size, pages_of)
+    ]
+    for block, pages in moving:
+        pages_of[block] &= ~pages
+    every = (1 << size) - 1
+    for block, pages in moving:
+        target, off = divmod(block * size - first + to, size)
+        for number, there in ((target, pages << off & every), (target + 1, pages << off >> size)):
+            if there:
+                pages_of[number] = pages_of.get(number, 0) | there
 
 
 class Giver(NamedTuple):
@@ -179,6 +172,7 @@ class Totals:
     for all of a name) and name. `outcomes` has what remedies would have saved, and `allocators`
     counts the first touches of anonymous memory by the allocator of the process. `largest` is the
     address space with most faults. `detached` are the programs that the kernel lets nobody watch.
+    `contended` faults are near calls of other threads that hold mmap_lock for writing.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -192,6 +186,7 @@ class Totals:
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     detached: list[str] = field(default_factory=list)
     anonymous: int = 0
+    contended: int = 0
 
     @property
     def count(self) -> int:

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.trace.advice import BOTH, Advice, advise, facts_of, remedy_to_try, with_remedy
+from firsttouch.trace.advice import Advice, advise, facts_of, remedy_to_try, with_remedy
 from firsttouch.trace.allocators import Allocator, allocator_with
 from firsttouch.trace.remedies import (
+    BOTH,
     HEAP,
     KEEP,
     MTHP_64,
@@ -38,7 +39,10 @@ def advised(*saving: Remedy, kernel: str = "6.12.9-amd64") -> list[str]:
         ((Remedy(HEAP, 500, 300 * 4096),), []),
         ((Remedy(HEAP, 0, 0, most=300),), [HEAP]),
         # Both are one variable, by which what is chance is sure.
-        ((Remedy(KEEP, 300, 0), Remedy(HEAP, 400, 0, most=900)), [BOTH, HEAP, KEEP]),
+        (
+            (Remedy(KEEP, 300, 0), Remedy(HEAP, 400, 0, most=900), Remedy(BOTH, 800, 0, most=900)),
+            [BOTH, HEAP, KEEP],
+        ),
         ((Remedy(KEEP, 19, 0),), []),
     ],
 )

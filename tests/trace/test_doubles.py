@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.errors import UserError
 from firsttouch.trace.doubles import find
 from firsttouch.trace.events import Event, Fault
 from firsttouch.trace.process import Process
@@ -45,14 +46,11 @@ def sample(
     copies: tuple[int, int] = (0, 0),
     abi: int = _ABI_64,
     pid: int = 1,
+    tid: int = 1,
 ) -> bytes:
     """Return a fault of some code, and the code; `copies` are RSI and RDI."""
-    return old_sample(code, address, struct.pack("<5Q", abi, *copies, _pc(code), mapped), pid)
-
-
-def old_sample(code: bytes, address: int, more: bytes = b"", pid: int = 1) -> bytes:
-    """Return a fault that has `more` behind what all have, and its code."""
-    body = struct.pack("<QIIQQ", _pc(code), pid, pid, next(times), address) + more
+    body = struct.pack("<QIIQQ", _pc(code), pid, tid, next(times), address)
+    body += struct.pack("<5Q", abi, *copies, _pc(code), mapped)
     sample = struct.pack("<IIQ", pid, len(code), _pc(code)) + code.ljust(64, b"\0")
     return record(_SAMPLE, body, _USER) + record(_CODE, sample)
 
@@ -75,10 +73,10 @@ def mapping(begin: int, end: int, path: bytes = b"//anon", prot: int = 3) -> byt
     return record(_MMAP2, body + struct.pack("<IIQ", 1, 1, next(times)))
 
 
-def call(which: int, *values: int) -> bytes:
+def call(which: int, *values: int, tid: int = 1) -> bytes:
     """Return a system call of enum ft_call, with the tracepoint's own fields before its values."""
     raw = bytes(16) + struct.pack(f"<{len(values)}Q", *values) + bytes(4)
-    head = struct.pack("<QQIIQI", 7, 0x400000, 1, 1, next(times), len(raw))
+    head = struct.pack("<QQIIQI", 7, 0x400000, 1, tid, next(times), len(raw))
     return record(_CALLS + which, head + raw)
 
 
@@ -189,13 +187,22 @@ def test_a_worker_of_io_uring_is_no_code_of_a_compiler(tmp_path: Path) -> None:
     assert str(Symbols().locate(stack)[stack[0]]) == "io_uring worker"
 
 
-def test_before_linux_5_11_the_order_decides(tmp_path: Path) -> None:
-    registers = struct.pack("<4Q", _ABI_64, 0, 0, 0)
+def test_a_recording_before_linux_5_11_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "trace.data"
-    file.write_bytes(start(0) + old_sample(LOAD, AT, registers) + old_sample(STORE, AT, registers))
-    recording = open_recording(file)
-    assert find(recording).pairs.total() == 1
-    assert not recording.says_mapped
+    file.write_bytes(start(0))
+    with pytest.raises(UserError, match=r"trace on Linux 5\.11 or later"):
+        open_recording(file)
+
+
+@pytest.mark.parametrize(("tid", "contended"), [(1, 1), (2, 0)])
+def test_a_fault_near_a_call_of_another_thread_may_wait(
+    tmp_path: Path, tid: int, contended: int
+) -> None:
+    file, early = tmp_path / "trace.data", mapping(AT, AT + 2 * HUGE)
+    first = call(MADVISE, AT, PAGE, 4, tid=2) + sample(STORE, AT + HUGE, 0, tid=2)
+    then = call(MUNMAP, AT, PAGE, tid=tid) + sample(STORE, AT + HUGE, 0, tid=2)
+    file.write_bytes(start() + early + first + then)
+    assert find(open_recording(file)).contended == contended + 1
 
 
 def test_a_process_that_has_ended_takes_no_memory(

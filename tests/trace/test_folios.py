@@ -3,14 +3,14 @@
 
 import pytest
 
+from firsttouch.trace.allocators import Malloc
 from firsttouch.trace.events import Mapped
 from firsttouch.trace.remedies import (
+    BOTH,
     HEAP,
     MTHP_64,
     SHARED,
     THP,
-    Folios,
-    Malloc,
     Replay,
     new_outcomes,
 )
@@ -25,31 +25,31 @@ LIMITS = Limits(START, START + 4 * BLOCK)
 Touch = tuple[str, int, int]
 
 
-def left(pages: int, touches: list[Touch], limits: Limits = LIMITS) -> tuple[int, int]:
-    """Return the faults left with folios of so many pages, and the most pages in vain."""
-    outcome = Outcome()
-    folios, taken = Folios(outcome, pages, BLOCK, zero=pages == BLOCK), 0
+def left(touches: list[Touch], limits: Limits = LIMITS) -> list[tuple[int, int]]:
+    """Return the faults left with folios of each size, and the most pages in vain."""
+    outcomes = new_outcomes()
+    replay, taken = Replay(outcomes, PAGE), 0
     for what, first, count in touches:
-        part = Limits(START + first, START + first + count)
+        start, end = ((START + page) * PAGE for page in (first, first + count))
         if what == "G":
-            folios.give_back(part)
+            replay.give_back(start, end, "munmap")
         elif what == "M":
-            folios.map(part)
+            replay.map(start, end, heap=False)
         elif what == "V":
-            folios.move(START, 4 * BLOCK, START + first * BLOCK + count)
+            replay.move(
+                START * PAGE, 4 * BLOCK * PAGE, start + first * (BLOCK - 1) * PAGE + count * PAGE,
+                4 * BLOCK * PAGE,
+            )  # fmt: skip
         elif what == "F":
-            parent, folios = folios, folios.fork()
+            parent, replay = replay, replay.fork()
             parent.close()
         else:
             taken += count
-            for page in range(part.first, part.end):
-                block = page // BLOCK
-                low, high = (min(max(at - block * BLOCK, 0), BLOCK) for at in limits[:2])
-                inside = (1 << high) - (1 << low)
-                folios.touch(page, inside, write=what != "R", missing=what != "S")
-    folios.close()
-    assert outcome.spare == 0 or "F" in {what for what, _, _ in touches}
-    return taken - outcome.saved, outcome.most
+            for page in range(START + first, START + first + count):
+                replay.touch(page, mapped(limits), write=what != "R", missing=what != "S")
+    replay.close()
+    assert outcomes[MTHP_64].spare == outcomes[THP].spare == 0
+    return [(taken - outcomes[name].saved, outcomes[name].most) for name in (MTHP_64, THP)]
 
 
 @pytest.mark.parametrize(
@@ -58,33 +58,33 @@ def left(pages: int, touches: list[Touch], limits: Limits = LIMITS) -> tuple[int
         ([("W", 0, 1024)], (64, 15), (2, 511)),
         ([("W", page, 1) for page in range(0, 1024, 16)], (64, 960), (2, 991)),
         # A read brings the huge zero page, which a write replaces; a smaller one needs a write.
-        ([("R", 0, 16), ("S", 0, 16)], (32, 0), (2, 511)),
-        ([("R", 0, 1), ("W", 1, 15)], (16, 0), (2, 511)),
-        # All of it is given back, or a part: the rest has single pages.
+        ([("R", 0, 16), ("S", 0, 16)], (32, 0), (2, 496)),
+        ([("R", 0, 1), ("W", 1, 15)], (16, 0), (2, 510)),
+        # All of it is given back, at once or in parts, or a part: the rest has single pages.
         ([("W", 0, 512), ("G", 0, 512), ("W", 0, 512)], (64, 15), (2, 511)),
         ([("W", 0, 512), ("G", 0, 8), ("W", 0, 8)], (32 + 8, 15), (1 + 8, 511)),
+        ([("W", 0, 16), ("G", 0, 9), ("G", 9, 7), ("W", 0, 16)], (2, 15), (1 + 16, 511)),
         # No call was recorded: a part of a huge page may have been given back.
         ([("W", 0, 512), ("W", 0, 512)], (64, 15), (1 + 512, 511)),
         ([("W", 0, 512), ("M", 0, 512), ("W", 0, 512)], (64, 15), (2, 511)),
-        ([("W", 0, 512), ("M", 8, 504), ("W", 8, 504)], (64, 23), (1 + 504, 511)),
-        # Aligned, folios move as they are; otherwise each page for itself.
+        ([("W", 0, 512), ("M", 8, 504), ("W", 8, 504)], (32 + 8 + 31, 15), (1 + 504, 511)),
+        # What a folio has brought moves with it.
         ([("W", 0, 1), ("V", 1, 0), ("W", 513, 15)], (1, 15), (1, 511)),
-        ([("W", 0, 1), ("V", 1, 3), ("W", 513, 15)], (16, 15), (16, 511)),
-        ([("W", 0, 1), ("F", 0, 0), ("W", 1, 15)], (1, 15), (1, 511)),
+        ([("W", 0, 1), ("V", 1, 3), ("W", 513, 2), ("W", 516, 15)], (3, 15), (3, 511)),
+        ([("W", 0, 1), ("F", 0, 0), ("W", 1, 15)], (16, 15), (16, 511)),
     ],
 )
-def test_a_block_has_one_state(
+def test_the_first_write_of_an_empty_block_brings_a_folio(
     touches: list[Touch], small: tuple[int, int], huge: tuple[int, int]
 ) -> None:
-    assert left(16, touches) == small
-    assert left(BLOCK, touches) == huge
+    assert left(touches) == [small, huge]
 
 
 @pytest.mark.parametrize(("first", "end", "faults"), [(8, 40, 8 + 1 + 8), (0, 48, 3), (1, 9, 8)])
 def test_a_folio_lies_in_one_mapping(first: int, end: int, faults: int) -> None:
     limits = Limits(START + first, START + end)
-    assert left(16, [("W", first, end - first)], limits)[0] == faults
-    assert left(BLOCK, [("W", first, end - first)], limits)[0] == end - first
+    small, huge = left([("W", first, end - first)], limits)
+    assert (small[0], huge[0]) == (faults, end - first)
 
 
 def mapped(limits: Limits, page_size: int = PAGE) -> Mapped:
@@ -145,7 +145,7 @@ def test_a_process_that_forbids_huge_pages_has_had_none() -> None:
 
 @pytest.mark.parametrize(
     ("page_size", "names"),
-    [(4096, {MTHP_64, THP, HEAP}), (16384, {MTHP_64, THP}), (65536, {THP})],
+    [(4096, {MTHP_64, THP, HEAP, BOTH}), (16384, {MTHP_64, THP}), (65536, {THP})],
 )
 def test_sizes_of_two_pages_are_none(page_size: int, names: set[str]) -> None:
     outcomes = new_outcomes()

@@ -19,14 +19,14 @@ pytestmark = [
 ]
 
 
-def traced(recorder: Path, folder: Path, probe: str) -> Trace:
+def traced(recorder: Path, folder: Path, probe: str, *words: str) -> Trace:
     """Return the trace of a probe, which gets a cached file of 33 MiB."""
     program, data, file = (folder / name for name in (probe, "trace.data", "file"))
     file.write_bytes(bytes(33 << 20))
     source = PROBES / f"{probe}.c"
     subprocess.run(["gcc", "-g", "-O2", "-w", "-o", program, source], check=True)
     subprocess.run(
-        [recorder, "-c", "-o", data, "--", program, file],
+        [recorder, "-c", "-o", data, "--", program, file, *words],
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     return read_recording(data).trace
@@ -47,3 +47,11 @@ def test_code_without_names_is_counted_before_the_cut(recorder: Path, tmp_path: 
     trace = traced(recorder, tmp_path, "jitcode")
     assert trace.nameless >= 4000
     assert sum(p.faults for p in trace.fault_places if p.place.object == "[JIT]") >= 3900
+
+
+@pytest.mark.parametrize("words", [(), ("alone",)])
+def test_faults_during_calls_of_another_thread_are_counted(
+    recorder: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    contended = traced(recorder, tmp_path, "locked", *words).contended
+    assert contended == 0 if words else contended > 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.trace.events import Fault, GaveBack
+from firsttouch.trace.events import Call, Fault
 from firsttouch.trace.process import Process
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.spaces import Place, Space
@@ -52,9 +52,9 @@ def test_a_mapping_begins_where_the_kernel_has_merged_nothing() -> None:
 @pytest.mark.parametrize(("end", "heap"), [(0x3000, True), (0x2F10, True), (0x2000, False)])
 def test_what_brk_maps_first_is_the_heap_without_its_name(end: int, heap: bool) -> None:
     process = Process(1, Space(), "", 512, Replay(new_outcomes(), 4096))
-    assert process.call(GaveBack(0, 1, CODE, (), "brk", end, 0)) == (end, 0)
+    assert process.call(Call(0, 1, 1, CODE, (), None, "brk", end, 0)) == (end, 0)
     process.map(mapped(0x1000, 0x3000))
     space = process.space.at(0x1000)
     assert space is not None and (space.path == "[heap]") is heap
     # What it gives back is what is behind the new end, up to the one before.
-    assert process.call(GaveBack(0, 1, CODE, (), "brk", 0x1800, 0)) == (0x1800, end)
+    assert process.call(Call(0, 1, 1, CODE, (), None, "brk", 0x1800, 0)) == (0x1800, end)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """trace.json, the page and the comparison, from traces made by hand."""
 
-import json
 import re
 import shutil
 from collections import Counter
@@ -66,11 +65,6 @@ _AGAIN = FaultPlace(
 )  # fmt: skip
 
 
-def test_a_command_of_several_lines_is_said_on_one() -> None:
-    traced = replace(trace(), command=("sh", "-c", "echo a\n  echo b"))
-    assert conclude(traced)[0] == "1,000 page faults: sh -c 'echo a echo b'"
-
-
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     written = replace(
         trace(site(40), site(2, "load-store")),
@@ -82,19 +76,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     )
     file = tmp_path / FILE_NAME
     file.write_text(trace_document(written, ["sentence"]))
-    assert read_trace(file) == written
-
-
-def test_an_older_trace_is_read_without_what_has_left(tmp_path: Path) -> None:
-    written = trace(site(40))
-    older = json.loads(trace_document(written, ()))
-    older |= {
-        "prices": [],
-        "removable": {"rmw": 9},
-        "vain": {"pages": 3, "unsure": 2, "unplaced": 1},
-    }
-    file = tmp_path / FILE_NAME
-    file.write_text(json.dumps(older))
     assert read_trace(file) == written
 
 
