@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The files of ftbench and of the plugin have layers; their headers have no state for all."""
+"""The files of ftbench and of the plugin have layers."""
 
-import re
 import subprocess
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
@@ -10,10 +9,6 @@ from pathlib import Path
 import pytest
 
 from firsttouch.files import REPOSITORY
-
-# Functions are not declared with this word, so it declares a variable.
-_EXTERN = re.compile(r"^\s*extern\b[^;(]*?(\w+)\s*(?:\[[^;]*)?;", re.M)
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 
 
 def _calls(objects: Iterable[Path]) -> dict[str, set[str]]:
@@ -47,31 +42,11 @@ def _calls(objects: Iterable[Path]) -> dict[str, set[str]]:
 def test_calls_between_files_go_one_way(
     tmp_path: Path, folder: str, words: list[str], order: tuple[str, ...]
 ) -> None:
-    make: list[str | Path] = [
-        "make",
-        "-s",
-        "-j2",
-        "-C",
-        REPOSITORY / folder,
-        f"OUTPUT={tmp_path}",
-        *words,
-    ]
-    if folder == "bench":
-        make.append(tmp_path / "ftbench")
+    target = [str(tmp_path / "ftbench")] if folder == "bench" else []
+    make = ["make", "-s", "-j2", f"-C{REPOSITORY / folder}", f"OUTPUT={tmp_path}", *words, *target]
     subprocess.run(make, check=True)
     graph = _calls(tmp_path.rglob("*.o"))
     assert graph.keys() >= {file.stem for file in (REPOSITORY / folder).glob("*.c")}
     # A cycle is an error.
     places = list(TopologicalSorter(graph).static_order())
     assert sorted(order, key=places.index) == list(order)
-
-
-def test_headers_declare_no_variables() -> None:
-    variables = {
-        name
-        for folder in ("bench", "pmu")
-        for header in (REPOSITORY / folder).rglob("*.h")
-        for name in _EXTERN.findall(_COMMENT.sub("", header.read_text()))
-    }
-    # By which the linker lists the experiments.
-    assert variables == {"__start_ft_experiments", "__stop_ft_experiments"}

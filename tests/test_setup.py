@@ -34,11 +34,3 @@ def test_services_are_held_until_the_end_however_it_comes(
     policy = tmp_path / "policy-rc.d"
     assert _run(tmp_path, f"{policy} || echo $?\n{end}") == (status, "101\n")
     assert not policy.exists()
-
-
-def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
-    policy = tmp_path / "policy-rc.d"
-    assert _run(tmp_path, "kill -KILL $$") == (-9, "")
-    assert policy.exists()
-    assert _run(tmp_path, "") == (0, "")
-    assert not policy.exists()

@@ -134,23 +134,18 @@ def _count(region: Fields) -> dict[str, int]:
     def both(name: str) -> int:
         return user.take(name, int) + kernel.take(name, int)
 
-    metrics = {
+    tlbi, broadcast = (region.table("tlbi").take(name, int) for name in ("total", "broadcast"))
+    return {
         "instructions_user": user.take("instructions", int),
         "instructions_kernel": kernel.take("instructions", int),
-        "tlbi": region.table("tlbi").take("total", int),
+        "tlbi": tlbi,
+        "tlbi_broadcast": broadcast,
+        "tlbi_local": tlbi - broadcast,
         "dsb": both("dsb"),
         "isb": both("isb"),
+        "ipi": both("ipi"),
+        "aborts": both("exceptions_taken_sync") - both("svc"),
     }
-    # Raw results that are older than these counts lack them.
-    if kernel.has("ipi"):
-        broadcast = region.table("tlbi").take("broadcast", int)
-        metrics |= {
-            "tlbi_broadcast": broadcast,
-            "tlbi_local": metrics["tlbi"] - broadcast,
-            "ipi": both("ipi"),
-            "aborts": both("exceptions_taken_sync") - both("svc"),
-        }
-    return metrics
 
 
 def _caches(region: Fields) -> dict[str, int]:

@@ -23,9 +23,6 @@ COUNTS: Mapping[str, str] = {
 MISSES = ("l1d_misses", "l2_misses")
 # Names that stand for what is no function of the kernel.
 USER, UNKNOWN = "user code", "code without a symbol"
-CELL = "cell"
-# Arms whose numbers of faults differ by less take as many.
-_ALIKE = 0.01
 
 
 @dataclass(frozen=True, order=True)
@@ -57,23 +54,14 @@ class Profile:
     functions: Mapping[str, Mapping[str, int]]
     stacks: Mapping[Stack, Mapping[str, int]]
     missing: Mapping[str, str]
-    faults: int | None
 
     def total(self, count: str = INSTRUCTIONS) -> int:
         return sum(counts.get(count, 0) for name, counts in self.functions.items() if name != USER)
 
 
 @dataclass(frozen=True)
-class Basis:
-    """What counts are divided by: the number of `unit` in each arm; 1 if that is ``cell``."""
-
-    unit: str
-    divisors: Mapping[str, float]
-
-
-@dataclass(frozen=True)
 class FunctionRow:
-    """A function's count in each arm, per unit of a basis.
+    """A function's count in each arm, per fault or operation of the first.
 
     `change` is that of the last arm against the first; None for a single arm.
     """
@@ -109,12 +97,10 @@ def read_profile(measured: Measurement) -> Profile | None:
         if stack[-1].function != USER:
             misses = {name: counts[name] for name in MISSES if name in counts}
             _add(functions.setdefault(stack[-1].function, {}), misses)
-    faults = measured.metrics.get("page_faults")
     return Profile(
         {name: counts for name, counts in functions.items() if any(counts.values())},
         {stack: counts for stack, counts in stacks.items() if any(counts.values())},
         missing,
-        None if faults is None else int(faults),
     )
 
 
@@ -134,33 +120,18 @@ def system_calls(profile: Profile) -> dict[str, int]:
     return made
 
 
-def basis_of(case: Case, profiles: Mapping[str, Profile]) -> Basis:
-    """Return the basis on which the arms of `case` are compared.
-
-    It is the page fault, if each page takes one and all arms take as many. Else it is the page, or
-    the whole cell if that touches no pages.
-    """
-    faults = {arm: profile.faults or 0 for arm, profile in profiles.items()}
-    pages = case.pages()
-    least, most = min(faults.values()), max(faults.values())
-    if least and most - least <= most * _ALIKE and least >= (pages or 0):
-        return Basis("fault", faults)
-    return Basis("page" if pages else CELL, dict.fromkeys(profiles, pages or 1.0))
-
-
 def compare_functions(
-    profiles: Mapping[str, Profile], basis: Basis, count: str = INSTRUCTIONS
+    profiles: Mapping[str, Profile], units: float, count: str = INSTRUCTIONS
 ) -> tuple[FunctionRow, ...]:
-    """Return a row for each function that has `count` in a profile; `profiles` are by arm.
+    """Return a row for each function that has `count` in a profile, divided by `units`.
 
-    The largest change comes first, or, if there is a single arm or no change,
-    the largest value.
+    `profiles` are by arm. The largest change comes first, or, if there is none, the largest value.
     """
     names = {name for profile in profiles.values() for name in profile.functions}
     rows = []
     for name in names:
         values = {
-            arm: profile.functions.get(name, {}).get(count, 0) / basis.divisors[arm]
+            arm: profile.functions.get(name, {}).get(count, 0) / units
             for arm, profile in profiles.items()
         }
         if any(values.values()):

@@ -17,7 +17,7 @@ from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.sentences import PLUS_MINUS, Sentence
 from firsttouch.survey.tasks import FLOOR, kind_name
 from firsttouch.tables import Json
-from firsttouch.views.comparison import Comparison, Difference, Line, kind_of
+from firsttouch.views.comparison import Comparison, Difference, Line
 from firsttouch.views.tables import Table, print_tables
 from firsttouch.views.terminal import plain
 from firsttouch.vm.host import Host
@@ -120,10 +120,6 @@ def _print_caches(findings: Findings, console: Console) -> None:
         console.print("sysfs does not describe the caches of this CPU.")
 
 
-# A comparison is about these. Any other difference is a second cause of changed times.
-_SUBJECTS = ("kernel", "write intent", "fault-ahead")
-
-
 def compared_surveys(a: Path, b: Path) -> Comparison:
     """Return the comparison of two surveys; UserError if one cannot be read."""
     return compare_surveys(*(examine(read_survey(place)) for place in (a, b)))
@@ -144,8 +140,7 @@ def compare_surveys(a: Findings, b: Findings) -> Comparison:
     changed = sum(line.changed for line in lines)
     of = f" They differ in: {', '.join(d.what for d in differences)}." if differences else ""
     sentence = f"{changed:,} of {len(lines):,} figures changed by more than noise.{of}"
-    kind = kind_of(differences, _SUBJECTS, len(_SUBJECTS))
-    return Comparison(kind, (sentence,), differences, ("", "figure"), lines, notes=(PLUS_MINUS,))
+    return Comparison((sentence,), differences, ("", "figure"), lines, notes=(PLUS_MINUS,))
 
 
 def _figures(findings: Findings) -> Iterator[tuple[tuple[str, str], Figure]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from firsttouch.analysis.figures import Middle
-from firsttouch.quantities import format_list, format_number_of, format_size
+from firsttouch.quantities import format_list, format_number_of
 from firsttouch.survey.findings import ATOMICS, ConflictFinding, Findings, TouchFinding
 from firsttouch.survey.tasks import FLOOR, kind_name
 from firsttouch.vm.host import WRITE_INTENT
@@ -17,7 +17,7 @@ _GIB = 1 << 30
 PLUS_MINUS = "A time is a median; ± is half the width of the middle half of its samples."
 # With fewer repetitions than this the spread means nothing.
 _ENOUGH = 3
-# With more page faults than these in 2 MiB, the huge page was split.
+# With more page faults than these in 2 MiB, there was no huge page.
 _SPLIT = 100
 
 
@@ -33,7 +33,7 @@ def conclude(findings: Findings) -> list[Sentence]:
     """Return the conclusions from the findings of a survey; the first is the verdict."""
     return [
         Sentence("verdict", _verdict(findings)),
-        Sentence("double fault", _double_fault(findings)),
+        *(Sentence("double fault", text) for text in _double_fault(findings)),
         *(Sentence("cost", text) for text in _cost(findings)),
         *(Sentence("populate", text) for text in _populate(findings)),
         *(Sentence("huge pages", text) for text in _huge_pages(findings)),
@@ -48,14 +48,11 @@ def per_gib(touch: TouchFinding, time: Middle | None = None) -> str:
     return (time or touch.busy.middle).times(_GIB / touch.page_size / 1e6).words("ms")
 
 
-def _no_atomics(findings: Findings) -> str:
-    reasons = [t.unavailable for t in findings.touches if t.kind in ATOMICS]
-    return reasons[0] if reasons else "nothing was measured"
-
-
 def _verdict(findings: Findings) -> str:
     if not findings.atomics:
-        return f"Whether this host is affected is not known: {_no_atomics(findings)}."
+        reasons = [t.unavailable for t in findings.touches if t.kind in ATOMICS]
+        why = reasons[0] if reasons else "nothing was measured"
+        return f"Whether this host is affected is not known: {why}."
     if not findings.doubled:
         return "This host is not affected: atomics take one fault at the first touch of a page."
     text = "This host is affected: atomics take two faults at the first touch of a page"
@@ -77,32 +74,14 @@ def _extra(findings: Findings) -> Middle | None:
     return worst.busy.middle.minus(store.busy.middle)
 
 
-def _double_fault(findings: Findings) -> str:
-    host, atomics, twice = findings.host, findings.atomics, findings.doubled
-    if not atomics:
-        return f"Whether atomics fault twice here is not known: {_no_atomics(findings)}."
-
-    def names(touches: list[TouchFinding]) -> str:
-        return format_list([kind_name(touch.kind, host) for touch in touches], len(ATOMICS))
-
-    if twice:
-        once = [touch for touch in atomics if touch not in twice]
-        return (
-            f"The first touch of a page by {names(twice)} takes {twice[0].faults:.2f} page faults, "
-            f"by {names(once) if once else 'a store'} one."
-        )
-    text = (
-        f"The first touch of a page by {names(atomics)} takes {atomics[0].faults:.2f} page faults, "
-        "like a store's"
-    )
-    if host.architecture == "x86-64":
-        return f"{text}: x86-64 reports it as a write."
-    if host.fault_ahead:
-        size = format_size(host.fault_ahead)
-        return f"{text}: this kernel has fault-ahead (folios of up to {size})."
-    if host.write_intent:
-        return f"{text}: this kernel has write-intent faults (mode {host.write_intent})."
-    return f"{text}: the fault is handled as a write."
+def _double_fault(findings: Findings) -> Iterator[str]:
+    twice = findings.doubled
+    once = [touch for touch in findings.atomics if touch not in twice]
+    for touches, store in ((twice, "by a store one"), (once, "like a store")):
+        if touches:
+            names = format_list([kind_name(t.kind, findings.host) for t in touches], len(ATOMICS))
+            faults = f"{touches[0].faults:.2f} page faults"
+            yield f"The first touch of a page by {names} takes {faults}, {store}."
 
 
 def _cost(findings: Findings) -> Iterator[str]:
@@ -111,12 +90,10 @@ def _cost(findings: Findings) -> Iterator[str]:
     if not (store and worst):
         yield "The cost is not known: the first touches were not measured."
         return
-    text = (
+    yield (
         f"A GiB first touched by {kind_name(worst.kind, findings.host)} takes {per_gib(worst)} of "
-        f"processor time, by a store {per_gib(store)}"
+        f"processor time, by a store {per_gib(store)}."
     )
-    lost = findings.doubled and _extra(findings) is None
-    yield f"{text}; the cost of the double fault is lost in the noise." if lost else f"{text}."
 
 
 def _populate(findings: Findings) -> Iterator[str]:
@@ -131,16 +108,12 @@ def _populate(findings: Findings) -> Iterator[str]:
 
 
 def _huge_pages(findings: Findings) -> Iterator[str]:
-    host, store = findings.host, findings.touch("store")
-    huge, atomic = findings.touch("store", "2m"), findings.touch("ldadd", "2m")
+    store, huge = findings.touch("store"), findings.touch("store", "2m")
     if huge and store and huge.faults < _SPLIT:
-        text = (
+        yield (
             f"In huge pages of 2 MiB a store touches a GiB with {_faults(huge)} and in "
-            f"{per_gib(huge)}, in base pages with {_faults(store)} and in {per_gib(store)}"
+            f"{per_gib(huge)}, in base pages with {_faults(store)} and in {per_gib(store)}."
         )
-        if atomic and atomic.faults > _SPLIT:
-            text += f"; {kind_name('ldadd', host)} as the first touch splits the huge page"
-        yield f"{text}."
 
 
 def _faults(touch: TouchFinding) -> str:
@@ -164,23 +137,15 @@ def _conflict(found: ConflictFinding, findings: Findings) -> str:
 
 
 def _certainty(findings: Findings) -> Iterator[str]:
-    host = findings.host
     if findings.noisy:
-        governor = (
-            f", set the {host.before.governor} frequency governor to performance"
-            if host.before.governor not in ("", "performance")
-            else ""
-        )
-        cpus = format_number_of(host.online, "CPUs")
         yield (
             f"Times of {format_list(findings.noisy)} vary too much on this host: stop other "
-            f"programs (the load is {host.before.load:.1f} on {cpus}){governor}, or "
-            "give a larger --seconds; page faults are counts without noise."
+            f"programs (the load is {findings.host.before.load:.1f}), set the frequency governor "
+            "to performance, or give a larger --seconds; page faults are counts without noise."
         )
     if findings.interrupted:
         yield "The survey was interrupted: figures are from the samples before that."
     elif 0 < findings.few < _ENOUGH:
-        times = format_number_of(findings.few, "repetitions")
-        yield f"Some figures rest on {times}: give a larger --seconds."
+        yield "Some figures rest on one or two repetitions: give a larger --seconds."
     if findings.failures:
         yield f"Tasks that failed and are left out: {'; '.join(findings.failures)}."

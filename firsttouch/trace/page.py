@@ -19,7 +19,7 @@ from firsttouch.trace.sentences import between, command_line, shares
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import BLOCK, Totals
-from firsttouch.views.html.charts import Chart, pictures
+from firsttouch.views.html.charts import WIDTH, Chart, Picture
 from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
 from firsttouch.views.html.page import page_template
 from firsttouch.views.html.style import armless_style
@@ -133,7 +133,7 @@ def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Chart]:
     yield Chart(
         "Faults over time",
         "Each bar counts the faults of a part of the time, by kind.",
-        *pictures("time", "Faults over time", counts, lambda width: draw_timeline(totals, width)),
+        Picture("time", "Faults over time", counts, draw_timeline(totals, WIDTH)),
     )
     if any(len(chain) > 1 for chain in totals.stacks):
         faults = kind_chains(totals, symbols)
@@ -141,17 +141,14 @@ def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Chart]:
             "Faults by the functions that were called",
             "A box is as wide as its share of the faults; below it is what it calls, and in the "
             "end the kind of the faults, in brackets.",
-            *pictures("calls", "Faults by calls", counts, lambda width: draw_calls(faults, width)),
+            Picture("calls", "Faults by calls", counts, draw_calls(faults, WIDTH)),
         )
     yield Chart(
         "The address space",
         "The process with most faults; each strip is a part of its addresses that it touched, "
         "with no large gap, by the kinds of faults that its pages had.",
-        *pictures(
-            "map", "The address space", counts,
-            lambda width: draw_map(totals, trace.page_size, width),
-        ),
-    )  # fmt: skip
+        Picture("map", "The address space", counts, draw_map(totals, trace.page_size, WIDTH)),
+    )
 
 
 def draw_timeline(totals: Totals, width: float) -> Drawing:

@@ -14,7 +14,7 @@ from firsttouch.quantities import format_change
 from firsttouch.trace.kinds import NAMES, SECOND
 from firsttouch.trace.sentences import command_line
 from firsttouch.trace.sites import FILE_NAME, Location, Trace, read_trace
-from firsttouch.views.comparison import COMPARABLE, WITH_CARE, Comparison, Line
+from firsttouch.views.comparison import Comparison, Line
 
 # Places that are printed.
 _PLACES = 15
@@ -58,14 +58,12 @@ def compare_traces(a: Trace, b: Trace) -> Comparison:
         *(replace(line, shown=number < _PLACES) for number, line in enumerate(changed)),
     ]
     sentences = list(_sentences(a, b))
-    care = len(sentences) > 0
     sentences.append(f"{a.faults:,} page faults before, {b.faults:,} after.")
     if changed:
         before, after, _ = changed[0].texts
         where = changed[0].names[0]
         sentences.append(f"The largest change: {before} before and {after} after in {where}.")
-    kind = WITH_CARE if care else COMPARABLE
-    return Comparison(kind, tuple(sentences), (), ("what",), tuple(lines))
+    return Comparison(tuple(sentences), (), ("what",), tuple(lines))
 
 
 def _line(what: str, a: int, b: int) -> Line:

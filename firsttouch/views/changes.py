@@ -29,7 +29,7 @@ from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE, UNNAMED, Arm
 from firsttouch.quantities import format_change, format_list, format_number_of
 from firsttouch.tables import Json
-from firsttouch.views.comparison import COMPARABLE, Comparison, Line, print_comparison
+from firsttouch.views.comparison import Comparison, Line, print_comparison
 from firsttouch.views.names import cell_name
 from firsttouch.views.profile import (
     UNITS,
@@ -97,7 +97,7 @@ def compared_arms(changes: Changes, arms: int | None = None) -> Comparison:
         else format_list(sorted(map(str, platforms)))
     )
     return Comparison(
-        COMPARABLE, (), (), (), tuple(lines),
+        (), (), (), tuple(lines),
         notes=tuple(_sentences(changes, hidden)),
         title=f"{changes.arm} against {changes.base}, {where}: {changes.meaning}",
         sides=(changes.base, changes.arm),

@@ -23,12 +23,7 @@ from firsttouch.views.names import cell_name
 from firsttouch.views.tables import Table, print_table, print_tables
 from firsttouch.views.terminal import heading, plain
 
-SCHEMA = 2
-# Made from the same parts; different in what a comparison can be about; different in more.
-SAME, COMPARABLE, WITH_CARE = "same", "comparable", "with care"
-# What a comparison can be about. Anything else is an instrument; a difference in
-# an instrument can change counts for reasons that are not in the kernel.
-_SUBJECTS = ("kernel", "machine", "kernel source", "kernel build", "kernel command line")
+SCHEMA = 3
 # Names in a comparison of digests whose names in the provenance are other ones.
 _DIGESTS = {"kernel image": "kernel build", "QEMU": "QEMU's program"}
 # Differences that follow from another difference, and are not listed beside it.
@@ -82,7 +77,6 @@ class Comparison:
     `title`, the sides are arms.
     """
 
-    kind: str
     sentences: tuple[str, ...]
     differences: tuple[Difference, ...]
     columns: tuple[str, ...]
@@ -92,14 +86,6 @@ class Comparison:
     title: str = ""
     sides: tuple[str, str] = ("A", "B")
     changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def kind_of(differences: Iterable[Difference], subjects: Iterable[str], most: int) -> str:
-    """Return the kind of a comparison that can be about `subjects`, about `most` at once."""
-    kinds = {difference.what for difference in differences}
-    if not kinds:
-        return SAME
-    return COMPARABLE if kinds <= set(subjects) and len(kinds) <= most else WITH_CARE
 
 
 def print_comparison(comparison: Comparison, console: Console, a: str = "", b: str = "") -> None:
@@ -149,7 +135,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
 def comparison_document(comparison: Comparison) -> dict[str, Json]:
     return {
         "schema": SCHEMA,
-        "kind": comparison.kind,
+        "contradictory": comparison.contradictory,
         "sentences": list(comparison.sentences),
         "differences": [asdict(difference) for difference in comparison.differences],
         "figures": [
@@ -200,11 +186,9 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
         )
     differences = tuple(_differences(pairs))
     lines = tuple(_lines(pairs))
-    kind = kind_of(differences, _SUBJECTS, 1)
     return Comparison(
-        kind,
         (
-            _judge(kind, differences, lines, len(pairs)),
+            _judge(differences, lines, len(pairs)),
             *(
                 f"{format_number_of(only, 'cells')} {'is' if only == 1 else 'are'} in {side} only "
                 "and not compared."
@@ -215,7 +199,7 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
         differences,
         ("cell", "arm", "metric"),
         lines,
-        contradictory=kind == SAME and any(line.changed for line in lines),
+        contradictory=not differences and any(line.changed for line in lines),
     )
 
 
@@ -313,9 +297,9 @@ def _both(a: str, b: str) -> str:
     return a if a == b else f"{a} against {b}"
 
 
-def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line], cells: int) -> str:
+def _judge(differences: Sequence[Difference], lines: Sequence[Line], cells: int) -> str:
     common = format_number_of(cells, "cells")
-    if kind == SAME:
+    if not differences:
         unequal = sum(line.changed for line in lines)
         outcome = (
             f"but {unequal:,} of {len(lines):,} figures differ: these runs were not identical"
@@ -324,6 +308,4 @@ def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line], 
         )
         return f"The same: {common} made from the same parts, {outcome}."
     named = ", ".join(dict.fromkeys(difference.what for difference in differences))
-    if kind == COMPARABLE:
-        return f"Comparable: {common} in common; the changes come from the {named}."
-    return f"Comparable with care: {common} in common; the changes may come from {named}."
+    return f"{common} in common; the changes come from: {named}."

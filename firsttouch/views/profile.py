@@ -11,15 +11,12 @@ from firsttouch.analysis.changes import Unit, units_of
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import (
-    CELL,
     COUNTS,
     INSTRUCTIONS,
     USER,
-    Basis,
     Frame,
     FunctionRow,
     Profile,
-    basis_of,
     compare_functions,
     profiles_of,
 )
@@ -67,22 +64,18 @@ def format_signed(value: float) -> str:
     return f"{value:+,.0f}" if abs(value) >= _LARGE else signed(value)
 
 
-def unit_label(basis: Basis, count: str = INSTRUCTIONS) -> str:
-    """Return what a value of the kernel is: ``instructions per fault``."""
-    return COUNTS[count] if basis.unit == CELL else f"{COUNTS[count]} per {basis.unit}"
-
-
 def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> None:
     """Print the functions of a case with `count` on each arm, and the change.
 
     Prints every function if `whole`, or else the first of them.
     """
     profiles = profiles_of(case)
-    basis = basis_of(case, profiles)
-    functions = compare_functions(profiles, basis, count)
+    base = next(iter(profiles))
+    unit, units = units_of(case, base)
+    functions = compare_functions(profiles, units, count)
     rows = [row for row in functions if row.function != USER]
     shown = rows if whole else rows[:_FIRST]
-    totals = {arm: profile.total(count) / basis.divisors[arm] for arm, profile in profiles.items()}
+    totals = {arm: profile.total(count) / units for arm, profile in profiles.items()}
     first, *others = totals.values()
     total = FunctionRow("the kernel, all functions", totals, others[-1] - first if others else None)
     lines = [
@@ -94,9 +87,8 @@ def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> N
         for row in (total, *(row for row in functions if row.function == USER), *shown)
     ]
     console.print(heading(case_title(case)))
-    divisors = [f"{number:,.0f} {basis.unit}s on {arm}" for arm, number in basis.divisors.items()]
-    about = "" if basis.unit == CELL else f": {', '.join(divisors)}"
-    console.print(plain(f"{unit_label(basis, count)}{about}"), soft_wrap=True)
+    about = "" if unit == "cell" else f": {units:,.0f} {unit}s on {base}"
+    console.print(plain(f"{COUNTS[count]} {UNITS[unit]}{about}"), soft_wrap=True)
     for why in {
         profile.missing[count] for profile in profiles.values() if count in profile.missing
     }:
@@ -109,10 +101,9 @@ def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> N
 
 def changed_functions(profiles: Mapping[str, Profile], units: float) -> list[FunctionRow]:
     """Return the functions whose instructions changed, divided by `units`, the largest first."""
-    basis = Basis("fault", dict.fromkeys(profiles, units))
     return [
         row
-        for row in compare_functions(profiles, basis)
+        for row in compare_functions(profiles, units)
         if row.function != USER and signed(row.change or 0) != "0"
     ]
 

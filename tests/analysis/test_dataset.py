@@ -180,10 +180,6 @@ def _layouts(stock: Sequence[float | None], on: Sequence[float | None]) -> Datas
     return make_dataset(results, _CATALOG)
 
 
-def test_a_distribution_has_its_ends_and_its_middle() -> None:
-    assert Distribution((4.0, 1.0, 2.0, 3.0)).spread == (1.0, 2.5, 4.0)
-
-
 @pytest.mark.parametrize(
     ("stock", "on", "layouts", "changes", "held"),
     [

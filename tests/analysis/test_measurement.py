@@ -23,15 +23,14 @@ def _measure(
 
 
 def test_both_privileges_are_in_the_metrics() -> None:
-    assert _measure(make_region(), page_faults=1).metrics == {
+    metrics = _measure(make_region(), page_faults=1).metrics
+    assert metrics == {
         "page_faults": 1, "instructions_user": 3, "instructions_kernel": 3, "tlbi": 4,
         "tlbi_broadcast": 3, "tlbi_local": 1, "tlbi_answers": 0, "ipi": 0, "aborts": 4,
         "fault_retries": 3, "dsb": 6, "isb": 4, "l1d_accesses": 6, "l1d_misses": 4,
         "l2_accesses": 6, "l2_misses": 4,
     }  # fmt: skip
-
-
-def test_regions_of_a_cell_are_added_up() -> None:
+    # Regions of a cell are added up.
     metrics = _measure(make_region(), make_region({"instructions": 10})).metrics
     assert (metrics["instructions_user"], metrics["instructions_kernel"]) == (13, 6)
 
@@ -115,13 +114,3 @@ def test_faults_without_an_exception_leave_no_retries_to_count() -> None:
     measured = _measure(make_region(), page_faults=5)
     assert "fault_retries" not in measured.metrics
     assert "without an exception" in measured.missing["fault_retries"]
-
-
-def test_raw_results_without_the_counts_of_several_cpus_lack_them() -> None:
-    older = make_region(caches=False)
-    for mode in ("user", "kernel"):
-        older[mode] = {"instructions": 3, "dsb": 3, "isb": 2, "untranslated_accesses": 0}
-    older["tlbi"] = {"total": 4, "by_kind": {"vae1is": 4}}
-    metrics = _measure(older, page_faults=1).metrics
-    assert metrics["tlbi"] == 4
-    assert not {"ipi", "tlbi_broadcast", "tlbi_answers", "fault_retries"} & metrics.keys()

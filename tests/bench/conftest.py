@@ -5,9 +5,7 @@ import json
 import os
 import platform
 import re
-import shutil
 import subprocess
-import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,19 +71,6 @@ def check_run(ftbench: Ftbench, run: dict[str, Any]) -> None:
         here = run.get("arm64") if platform.machine() == "aarch64" else None
         assert faults(line) in (here or [run["faults"]])
         assert {name: metrics[name] for name in expected} == expected
-
-
-def run_as_nobody(ftbench: Ftbench, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run without root's rights, with at most four processes and little locked memory."""
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        program = Path(shutil.copy(ftbench.path, name))
-        Path(name).chmod(0o755)
-        return subprocess.run(
-            [*(nobody if os.geteuid() == 0 else []), "prlimit", "--nproc=4", "--memlock=65536",
-             program, *arguments],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.conftest import REPOSITORY, Ftbench, run_as_nobody
+from tests.bench.conftest import REPOSITORY, Ftbench
 
 PAGE = os.sysconf("SC_PAGESIZE")
 CPUS = len(os.sched_getaffinity(0))
@@ -29,15 +29,6 @@ def test_refused(ftbench: Ftbench, request_: dict[str, Any]) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert _resolved(request_["says"]) in done.stderr
     assert done.stderr.startswith("ftbench: ") and done.stderr.count("\n") == 1
-
-
-def test_set_thp_without_root_is_refused(ftbench: Ftbench) -> None:
-    done = run_as_nobody(ftbench, "populate", "--page", "2m", "--size", "4M", "--set-thp")
-    if Path("/sys/kernel/mm/transparent_hugepage").is_dir():
-        assert done.returncode == 2
-        assert "run as root" in done.stderr
-    else:
-        assert "has no transparent huge pages" in done.stdout
 
 
 def test_file_of_others_is_left_alone(ftbench: Ftbench, tmp_path: Path) -> None:

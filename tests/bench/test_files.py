@@ -10,7 +10,9 @@ from tests.bench.conftest import Ftbench
 def test_files_are_shown_as_they_are(ftbench: Ftbench, tmp_path: Path) -> None:
     (tmp_path / "a").write_text('quote " and \\ and tab\t\n')
     (tmp_path / "b1").write_text("one")
-    (tmp_path / "b2").write_text("")
+    (tmp_path / "b2").write_text("x" * 100_000)
+    # What cannot be read is left out.
+    (tmp_path / "b3").mkdir()
     line = ftbench.line("--files", "/nowhere/*", f"{tmp_path}/a", f"{tmp_path}/b*", "/proc/version")
     assert line["page_size"] == os.sysconf("SC_PAGESIZE")
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
@@ -18,18 +20,6 @@ def test_files_are_shown_as_they_are(ftbench: Ftbench, tmp_path: Path) -> None:
     assert line["files"] == {
         f"{tmp_path}/a": 'quote " and \\ and tab\t\n',
         f"{tmp_path}/b1": "one",
-        f"{tmp_path}/b2": "",
+        f"{tmp_path}/b2": "x" * 65535,
         "/proc/version": Path("/proc/version").read_text(),
     }
-
-
-def test_files_that_cannot_be_read_are_left_out(ftbench: Ftbench, tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    assert ftbench.line("--files", f"{tmp_path}/*", "/nowhere")["files"] == {}
-    assert ftbench.line("--files")["files"] == {}
-
-
-def test_a_long_file_is_cut(ftbench: Ftbench, tmp_path: Path) -> None:
-    (tmp_path / "long").write_text("x" * 100_000)
-    (text,) = ftbench.line("--files", f"{tmp_path}/long")["files"].values()
-    assert text == "x" * 65535

@@ -46,17 +46,3 @@ def test_zero_filled_pages_are_counted_exactly(waste: Waste, where: str) -> None
     assert waste(where, 100, 7, 5) == (pages + 7, zero + 7)
     assert waste(where, 0, 0, 5) == (pages - 100, zero)
     assert waste(where, 100, 0, 0) == (pages, zero)
-
-
-def test_each_process_counts(ftbench: Ftbench, touches: Path, tmp_path: Path) -> None:
-    (tmp_path / "one").write_text(f"{touches} process 100 7 5; exit 0")
-    (tmp_path / "two").write_text(f"{touches} process 100 7 5; {touches} process 100 7 5; exit 0")
-    (tmp_path / "none").write_text("exit 0")
-    none, one, two = (
-        ftbench.line("waste", "--scripts", str(tmp_path), "--program", name)["metrics"]
-        for name in ("none", "one", "two")
-    )
-    for metric, at_least in (("anon_pages", 107), ("zero_filled_pages", 7)):
-        assert one[metric] - none[metric] >= at_least
-        # A shell that forks has a page more or less.
-        assert abs((two[metric] - one[metric]) - (one[metric] - none[metric])) <= 8

@@ -182,8 +182,8 @@ sys.exit(exit_status(lambda: make("large", 1 << 20), argparse.Namespace()))
 
         def run(*words: str) -> subprocess.CompletedProcess[str]:
             return subprocess.run(
-                disk.command([sys.executable, *words]), cwd=REPOSITORY, timeout=30,
-                env={**os.environ, "XDG_CACHE_HOME": str(disk.path)},
+                [sys.executable, *words], cwd=REPOSITORY, timeout=30,
+                env={**os.environ, "XDG_CACHE_HOME": str(disk)},
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
 

@@ -243,16 +243,16 @@ def _build(
 def test_a_full_store_is_the_store_that_is_full(tmp_path: Path) -> None:
     with small_disk(tmp_path / "small", 512 << 10) as disk:
         given = _build(
-            disk.command([*COMMAND, "kernel", "fetch", "--configuration", FAKE_CONFIGURATION]),
-            tmp_path, XDG_CACHE_HOME=str(disk.path),
+            [*COMMAND, "kernel", "fetch", "--configuration", str(FAKE_CONFIGURATION)],
+            tmp_path, XDG_CACHE_HOME=str(disk),
         )  # fmt: skip
         assert given.returncode == 0, given.stderr
         # The linker fails, and its message is a line of the detail.
         done = _build(
-            disk.command([*COMMAND, "kernel", "build", "--stock", "--source", _tree(tmp_path)]),
-            tmp_path, XDG_CACHE_HOME=str(disk.path), BYTES="4194304",
+            [*COMMAND, "kernel", "build", "--stock", "--source", str(_tree(tmp_path))],
+            tmp_path, XDG_CACHE_HOME=str(disk), BYTES="4194304",
         )  # fmt: skip
-    _full(done, disk.path / "firsttouch", "firsttouch store prune")
+    _full(done, disk / "firsttouch", "firsttouch store prune")
 
 
 @pytest.mark.parametrize("line", ["--help", "lab --list", "compare a b"])

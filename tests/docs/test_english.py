@@ -61,9 +61,3 @@ def test_habits_become_rarer(habit: Fields) -> None:
     for texts, ceiling in ((_pages(), "pages"), (_messages(), "messages")):
         places = [(name, part) for name, text in texts.items() for part in _found(shape, text)]
         assert len(places) <= habit.take(ceiling, int), f"{better}: {places}"
-
-
-def test_the_shapes_are_found() -> None:
-    text = "| a | " + "word " * 21 + "|\n\n" + "word " * 31 + "beside it."
-    assert len(_found("sentence", text)) == len(_found("cell", text)) == 1
-    assert _found("beside", text) == ["beside"]

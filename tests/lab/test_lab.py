@@ -192,15 +192,15 @@ def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
     stock_image: Path, firsttouch: Firsttouch, tmp_path: Path
 ) -> None:
     with small_disk(tmp_path / "small", 1 << 20) as disk:
-        command = firsttouch.command("lab", *_KILLED, "--out", disk.path)
+        command = firsttouch.command("lab", *_KILLED, "--out", disk)
 
         def run() -> Finished:
             return subprocess.run(
-                disk.command(command), env=firsttouch.environment(), cwd=tmp_path,
+                command, env=firsttouch.environment(), cwd=tmp_path,
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
 
-        filler = disk.seen / "filler"
+        filler = disk / "filler"
         with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while file.write(bytes(4096)):
                 pass
@@ -208,7 +208,7 @@ def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
         filler.unlink()
         assert run().returncode == 0
         # Results are in the store, and are written when there is room again.
-        assert len(read_results(disk.seen)) == 3
+        assert len(read_results(disk)) == 3
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     (sentence,) = [line for line in done.stderr.splitlines() if "No space left" in line]

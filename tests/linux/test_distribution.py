@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Debian's own binary kernel as the oracle of the lab's kernels."""
 
-import functools
-from collections.abc import Callable
-
 import pytest
 
 from firsttouch.analysis.dataset import read_dataset
-from firsttouch.analysis.measurement import Case
 from tests.conftest import Firsttouch
 from tests.support.kernels import releases_with_stock
 
@@ -17,38 +13,22 @@ pytestmark = pytest.mark.kernel
 # same; of 7.3, the compiler is another: Debian's gcc 14, and the lab's that of the host.
 _APART = {"6.12": 2.0, "7.3": 2.0}
 # What the page allocator's lists hold at the start is up to 500,000 instructions: 1 % of these.
-_SIZE, _PAGES = "64M", (64 << 20) / 4096
-
-Measure = Callable[..., Case]
-
-
-@pytest.fixture(scope="session")
-def measure(tmp_path_factory: pytest.TempPathFactory) -> Measure:
-    """What kernels count for 4 KiB pages that are touched by an access, or read if it is None."""
-
-    @functools.cache
-    def run(release: str, by: str | None, *arms: str, machine: str = "neoverse-n1") -> Case:
-        firsttouch = Firsttouch(tmp_path_factory.mktemp("distribution"))
-        named = [word for arm in arms for word in ("--arm", arm)]
-        what = ["populate", "--set", "page=4k", "--set", f"by={by}"] if by else ["read-fault"]
-        done = firsttouch(
-            "lab", "--release", release, "--machine", machine, *named,
-            "--size", _SIZE, "--experiment", *what,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        (case,) = read_dataset(firsttouch.directory / "out").cases
-        return case
-
-    return run
+_SIZE = "64M"
 
 
 @pytest.mark.parametrize("by", ["store", "ldadd", "load-store", None])
 @pytest.mark.parametrize("release", releases_with_stock())
 def test_the_labs_kernel_counts_what_debians_counts(
-    measure: Measure, release: str, by: str | None
+    firsttouch: Firsttouch, release: str, by: str | None
 ) -> None:
     """The floor of a store, the double fault, and the read fault."""
-    case = measure(release, by, "stock", "debian")
+    what = ["populate", "--set", "page=4k", "--set", f"by={by}"] if by else ["read-fault"]
+    done = firsttouch(
+        "lab", "--release", release, "--machine", "neoverse-n1", "--arm", "stock",
+        "--arm", "debian", "--size", _SIZE, "--experiment", *what,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (case,) = read_dataset(firsttouch.directory / "out").cases
     for metric in ("page_faults", "instructions_kernel", "tlbi", "dsb", "isb"):
         if by is None and metric == "isb":
             continue

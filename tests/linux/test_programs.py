@@ -9,31 +9,17 @@ from firsttouch.building.programs import RootDisk, build_ftbench
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
-from firsttouch.vm.guest import Clock, Guest
+from firsttouch.vm.guest import Clock
 from tests.linux.conftest import MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.ktap import Case, show
 
 pytestmark = pytest.mark.kernel
 
+_PROGRAMS = load_experiment("programs")
 _STRESSORS = [
-    name
-    for name in load_experiment("programs").parameters["program"]
-    if str(name).startswith("stress-ng-")
+    name for name in _PROGRAMS.parameters["program"] if str(name).startswith("stress-ng-")
 ]
-
-
-def _with_programs(guest: Guest, experiment: str, lines: list[str], reporter: Reporter) -> Guest:
-    """A guest that runs lines of arguments of an experiment that needs a root disk."""
-    packages = load_experiment(experiment).root
-    assert packages
-    root = RootDisk(packages)
-    return replace(
-        guest,
-        commands=tuple(f"/ftbench {experiment} {root.arguments} {line}" for line in lines),
-        files={"/ftbench": build_ftbench(reporter)},
-        disk=root.obtain(reporter),
-    )
 
 
 @pytest.mark.regress
@@ -53,14 +39,15 @@ def test_stressors_end_well(
     """Every stressor of stress-ng for memory management; on two CPUs in parallel, too."""
     # numa wants two nodes.
     stressors = [*_STRESSORS, *(["stress-ng-numa"] if variant == "server" else [])]
-    guest = _with_programs(
-        make_guest(release, variant, arm=arm),
-        "programs",
-        [f"--program {name}" for name in stressors],
-        reporter,
-    )
+    assert _PROGRAMS.root
+    root = RootDisk(_PROGRAMS.root)
     guest = replace(
-        guest,
+        make_guest(release, variant, arm=arm),
+        commands=tuple(
+            f"/ftbench programs {root.arguments} --program {name}" for name in stressors
+        ),
+        files={"/ftbench": build_ftbench(reporter)},
+        disk=root.obtain(reporter),
         timing=timing,
         cpus=2 if timing == "parallel" else 1,
         nodes=2 if variant == "server" else 1,

@@ -192,13 +192,6 @@ def test_the_kernel_code_builds_without_warnings_and_sparse_finds_nothing(
 
 
 @pytest.mark.regress
-def test_a_series_alone_builds_without_warnings_and_sparse_finds_nothing(
-    source: KernelSource, name: str, tmp_path: Path
-) -> None:
-    _check_code(source, name, tmp_path)
-
-
-@pytest.mark.regress
 @pytest.mark.parametrize("configuration", ["lab", "defconfig", "tinyconfig"])
 def test_the_tree_builds_after_each_patch(
     source: KernelSource, name: str, configuration: str, tmp_path: Path

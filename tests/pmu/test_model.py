@@ -38,10 +38,6 @@ def trace(build_model: Callable[..., Path]) -> Callable[..., Counts]:
     return counts
 
 
-def reads(addresses: Iterable[int], cpu: int = 0) -> list[str]:
-    return [f"r {cpu} {address:x}" for address in addresses]
-
-
 def test_twelve_million_random_accesses_agree_with_the_reference(compare: Path) -> None:
     assert must_run(compare, "1", "12000000") == "300 shapes, 12000000 accesses\n"
 
@@ -53,15 +49,6 @@ def test_model_is_clean_under_the_sanitizers(build_model: Callable[..., Path]) -
         flags=("-fsanitize=address,undefined", "-fno-sanitize-recover"),
     )
     assert must_run(program, "3", "400000") == "10 shapes, 400000 accesses\n"
-
-
-@pytest.mark.parametrize("policy", ["lru", "plru", "random"])
-@pytest.mark.parametrize("ways", [1, 2, 4, 8])
-def test_as_many_lines_as_ways_stay(trace: Callable[..., Counts], policy: str, ways: int) -> None:
-    """N lines of one set, N = ways: each misses once, whatever the rounds."""
-    lines = [n * 4096 for n in range(ways)]
-    counts = trace(reads(lines * 100), f"l1d={ways * 4096}:{ways}:64:{policy}")
-    assert counts[0, "l1d"] == (100 * ways, ways, 0)
 
 
 def _expanded(text: str) -> list[str]:

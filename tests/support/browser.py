@@ -112,10 +112,6 @@ class Browser:
         answer = self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(answer["data"]))
 
-    def pdf(self) -> bytes:
-        """Return the page as it would be printed."""
-        return base64.b64decode(self.call("Page.printToPDF", preferCSSPageSize=True)["data"])
-
 
 @contextmanager
 def browser() -> Iterator[Browser]:

@@ -50,25 +50,16 @@ class Entry:
         )  # fmt: skip
 
 
-def cpu(l1d: Entry, l1i: Entry, l2: Entry | None) -> list[Entry]:
+def cpu(l1d: Entry, l1i: Entry, l2: Entry) -> list[Entry]:
     """The caches of a CPU, in the order in which `below` counts them."""
-    return [
-        l1d,
-        replace(l1i, kind=_INSTRUCTION),
-        *([replace(l2, kind=_UNIFIED)] if l2 else []),
-    ]
+    return [l1d, replace(l1i, kind=_INSTRUCTION), replace(l2, kind=_UNIFIED)]
 
 
-def table(
-    cpus: Sequence[Sequence[Entry]], l3: Entry | None = None, *, parent_is_itself: bool = False
-) -> bytes:
-    """A package with these CPUs, whose UIDs count from 0; an L3 hangs on the package alone."""
+def table(cpus: Sequence[Sequence[Entry]], *, parent_is_itself: bool = False) -> bytes:
+    """A package with these CPUs, whose UIDs count from 0."""
     body = bytearray(_HEADER.size)
-    if l3:
-        body += replace(l3, kind=_UNIFIED).packed(0)
     package = len(body)
-    resources = [_HEADER.size] if l3 else []
-    body += _processor(_PACKAGE, package if parent_is_itself else 0, 0, resources)
+    body += _processor(_PACKAGE, package if parent_is_itself else 0, 0, ())
     for uid, caches in enumerate(cpus):
         first = len(body)
         for cache in caches:

@@ -19,7 +19,6 @@ TOGETHER = (
     "tests/docs/test_documents.py",
     "tests/linux/test_configuration.py",
     "tests/linux/test_decoder.py",
-    "tests/linux/test_objections.py",
     "tests/linux/test_series.py",
     "tests/trace/test_guest.py",
 )

@@ -31,11 +31,8 @@ _CASES: Mapping[str, Survey] = {
     # 262,144 pages of 300 ns, and 16,384.
     "two faults, 64 KiB pages": made(replace(HOST, page_size=65536), TWICE, SLOWER),
     "two faults by ldxr": made(replace(HOST, write_intent="rmw"), {"ldxr": 2}, {"ldxr": 800}),
-    "a cost within the noise": made(HOST, TWICE, dict.fromkeys(ATOMICS, 550), jitter=0.4),
     "one fault, huge pages": made(HOST, nanoseconds=_HUGE),
-    "one fault by fault-ahead": made(replace(HOST, mthp={"64": "inorder"}), {"ldadd": 0.4}),
     "one fault, a cheap floor": made(HOST, nanoseconds={"madvise": 300}),
-    "a huge page that an atomic splits": made(HOST, {"2m ldadd": 513}, _HUGE),
     "no LSE": made(HOST, {"ldxr": 2}, {"ldxr": 900}, unavailable=_NO_LSE),
     "no memory": made(replace(HOST, thp={}), unavailable=_NO_MEMORY),
     "no time": made(rounds=0),

@@ -71,8 +71,8 @@ def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
         'runs = "populate"\norder = 2\narms = ["stock", "on"]\n'
         '[parameters]\nby = ["ldadd", "swp"]\nthreads = [1, 2, 4]\n'
         '[[metrics]]\nname = "page_faults"\nunit = "faults"\nshown = true\n'
-        '[[derived]]\nname = "faults_twice"\nunit = "faults"\nof = "page_faults"\n'
-        'per = "page_faults"\n'
+        '[[figure]]\nmetric = "page_faults"\nper = "threads"\ngroups = ["by"]\n'
+        'caption = "As said."\n'
     )
     results = [
         Made("populate-threads", {"by": by, "threads": threads}, arm, {"page_faults": faults})
@@ -82,32 +82,11 @@ def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
     ]
     page = render(made_results.dataset(tmp_path / "out", results, folder))
     section = section_of(page, "populate-threads")
-    assert "Do threads fault more?" in section
+    assert "Do threads fault more?" in section and "As said." in section
     assert section.count("<figure>") == 1
     (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
-    assert "by swp: threads 1 stock 2,000 on 1,000, threads 2 stock 4,000" in picture
+    assert "by swp: threads 1 stock 2,000 on 1,000, threads 2 stock 2,000" in picture
     assert "ldadd threads 4 page_faults faults 8,000 4,000 -50.00 %" in text_of(section)
-    assert "ldadd threads 4 faults_twice faults 1 1" in text_of(section)
-
-
-def test_a_file_may_say_what_its_figure_shows(tmp_path: Path) -> None:
-    """A cell that has no divisor is left out."""
-    folder = made_results.experiments(tmp_path)
-    (folder / "own.toml").write_text(
-        'title = "Own"\nquestion = "?"\n[parameters]\nby = ["swp", "cas"]\nrounds = [0, 4, 5]\n'
-        '[[metrics]]\nname = "boot_us"\nunit = "us"\nshown = true\n'
-        '[[figure]]\nmetric = "boot_us"\nper = "rounds"\ngroups = ["by"]\ncaption = "As said."\n'
-    )
-    results = [
-        Made("own", {"by": by, "rounds": rounds}, arm, {"boot_us": us})
-        for by in ("swp", "cas")
-        for rounds in (0, 4, 5)
-        for arm, us in (("stock", 200), ("on", 100))
-    ]
-    section = section_of(render(made_results.dataset(tmp_path / "out", results, folder)), "own")
-    assert section.count("<figure>") == 1 and "As said." in section
-    (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
-    assert "by swp: rounds 4 stock 50 on 25, rounds 5 stock 40 on 20; by cas" in picture
 
 
 def test_marks_come_from_the_arms_files_and_a_foreign_arm_gets_a_cross(tmp_path: Path) -> None:
@@ -131,24 +110,11 @@ def test_marks_come_from_the_arms_files_and_a_foreign_arm_gets_a_cross(tmp_path:
     assert 'class="m m-foreign"' in page and ".m-foreign {" in page
 
 
-def test_a_parameter_that_is_a_size_in_words_is_drawn(tmp_path: Path) -> None:
-    """`heap = ["256M", "512M"]` is what an experiment's file may hold."""
-    folder = made_results.experiments(tmp_path)
-    file = folder / "openjdk-pretouch.toml"
-    file.write_text(file.read_text().replace('heap = "512M"', 'heap = ["256M", "512M"]'))
-    results = made_results.plan(folder, ["openjdk-pretouch"], java="21", collector="g1")
-    section = section_of(
-        render(made_results.dataset(tmp_path / "out", results, folder)), "openjdk-pretouch"
-    )
-    assert "heap 256 MiB stock 136,072" in section
-
-
 @pytest.mark.parametrize(
     ("low", "high", "most", "ticks"),
     [
         (0, 1, 5, [0, 0.2, 0.4, 0.6, 0.8, 1]),
         (1, 10, 14, list(range(1, 11))),
-        (0, 7, 4, [0, 2, 4, 6]),
     ],
 )
 def test_ticks_are_round(low: float, high: float, most: int, ticks: list[float]) -> None:

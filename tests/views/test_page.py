@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the page says about results, and that it names what is missing."""
+"""The page: the report of `try`, valid HTML that loads nothing, and text of others."""
 
 import re
 import subprocess
@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
+from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.arms import tried_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiments import Params
 from firsttouch.files import EXPERIMENTS
-from firsttouch.views.html.page import origins, render, write_report
+from firsttouch.views.html.page import render, write_report
 from tests.support import made_results
-from tests.support.made_results import Made
 from tests.support.pages import section_of, text_of
 from tests.support.results import make_profiled, make_result
 
@@ -60,17 +59,6 @@ def test_the_report_of_try_has_what_changed_its_functions_and_nothing_else() -> 
     assert 'class="flame more"' in functions
 
 
-def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> None:
-    results = [
-        replace(made, digests={"initramfs": f"{number:064}"})
-        for number, made in enumerate(_populate())
-    ]
-    rows = origins(made_results.dataset(tmp_path, results)).rows
-    assert [row[1] for row in rows if row[0] == "initramfs"] == [
-        f"{len(results)} values; results.jsonl has that of each cell"
-    ]
-
-
 def test_the_same_results_give_the_same_bytes_in_any_order(
     tmp_path: Path, folder: Path, page: str
 ) -> None:
@@ -96,7 +84,7 @@ def test_the_html_is_valid(tmp_path: Path, dataset: Dataset) -> None:
 
 def test_each_picture_is_well_formed_has_its_alternative_and_ids_of_its_own(page: str) -> None:
     pictures = re.findall(r"<svg\b.*?</svg>", page, flags=re.DOTALL)
-    assert pictures and len(pictures) == 2 * page.count("<figure>")
+    assert pictures and len(pictures) == page.count("<figure>")
     for picture in pictures:
         root = ET.fromstring(picture)
         description = root.find("{http://www.w3.org/2000/svg}desc")
@@ -111,7 +99,7 @@ def test_text_from_results_cannot_become_markup(tmp_path: Path) -> None:
     evil = '<i>"&</style>'
     results = [
         replace(made, machine=evil, qemu="<script>alert(1)</script>", arm=arm)
-        for made in _populate(by="ldadd", page="4k")
+        for made in made_results.plan(EXPERIMENTS, ["populate"], by="ldadd", page="4k")
         for arm in (made.arm, f"{evil}{made.arm}")
     ]
     page = render(made_results.dataset(tmp_path, results))
@@ -121,17 +109,3 @@ def test_text_from_results_cannot_become_markup(tmp_path: Path) -> None:
     assert pictures
     for picture in pictures:
         assert evil in (ET.fromstring(picture).get("aria-label") or "")
-
-
-def test_notes_stand_on_the_page(tmp_path: Path) -> None:
-    ours = _populate(page="4k")
-    directory = made_results.write(tmp_path, [replace(ours[0], experiment="fork-cost"), *ours])
-    dataset = read_dataset(directory)
-    text = text_of(render(dataset))
-    assert len(dataset.notes) == 1
-    assert "experiments/fork-cost.toml is missing: 1 of its results" in text
-    assert "2 faults on the stock kernel" in text
-
-
-def _populate(**only: str) -> list[Made]:
-    return made_results.plan(EXPERIMENTS, ["populate"], **only)

@@ -8,17 +8,11 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from docs.evidence.draw.sets import ResultSet
+from firsttouch.analysis.changes import units_of
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case
-from firsttouch.analysis.profile import (
-    USER,
-    Basis,
-    Profile,
-    basis_of,
-    compare_functions,
-    profiles_of,
-)
+from firsttouch.analysis.profile import USER, compare_functions, profiles_of
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_fixed, format_value
@@ -154,29 +148,26 @@ def _over_layouts(dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str
 
 def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:
     """Yield a table of the kernel's functions, with a column for each release and arm."""
-    profiles: dict[str, Profile] = {}
-    divisors: dict[str, float] = {}
-    unit = ""
+    found: dict[str, dict[str, float]] = {}
+    heads, unit = list[str](), ""
     for release, dataset in zip(of.releases, datasets, strict=True):
         (case,) = dataset.cases
-        by_arm = profiles_of(case)
-        basis = basis_of(case, by_arm)
-        unit = basis.unit
-        for arm, profile in by_arm.items():
-            label = f"{release}, {arm}"
-            profiles[label], divisors[label] = profile, basis.divisors[arm]
-    rows = [
-        row for row in compare_functions(profiles, Basis(unit, divisors)) if row.function != USER
-    ]
-    rows.sort(key=lambda row: (-max(row.values.values()), row.function))
-    large = [row for row in rows if max(row.values.values()) >= _LEAST]
-    others = [row for row in rows if row not in large]
+        profiles = profiles_of(case)
+        heads += [f"{release}, {arm}" for arm in profiles]
+        unit, units = units_of(case, next(iter(profiles)))
+        for row in compare_functions(profiles, units):
+            if row.function != USER:
+                values = {f"{release}, {arm}": value for arm, value in row.values.items()}
+                found.setdefault(row.function, {}).update(values)
+    rows = sorted(found.items(), key=lambda row: (-max(row[1].values()), row[0]))
+    large = [(name, values) for name, values in rows if max(values.values()) >= _LEAST]
+    others = [values for _, values in rows[len(large) :]]
 
     def total(of_rows: Sequence[Mapping[str, float]]) -> list[str]:
-        return [format_fixed(sum(values[label] for values in of_rows), 1) for label in profiles]
+        return [format_fixed(sum(each.get(head, 0) for each in of_rows), 1) for head in heads]
 
-    lines = [[f"`{row.function}`", *total([row.values])] for row in large]
-    lines.append([f"{len(others)} others", *total([row.values for row in others])])
-    lines.append(["all of the kernel", *total([row.values for row in rows])])
+    lines = [[f"`{name}`", *total([values])] for name, values in large]
+    lines.append([f"{len(others)} others", *total(others)])
+    lines.append(["all of the kernel", *total([values for _, values in rows])])
     yield from ("", f"## Kernel instructions per {unit}, by function", "")
-    yield from markdown(Table("", ["function", *profiles], lines))
+    yield from markdown(Table("", ["function", *heads], lines))

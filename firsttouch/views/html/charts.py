@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Charts: a row for each cell, or a mark for each point; pictures for wide and narrow screens."""
+"""Charts: a row for each cell, or a mark for each point; a narrow screen scrolls them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -19,15 +19,13 @@ from firsttouch.views.html.svg import (
     shorten,
     tick_label,
 )
-from firsttouch.views.tables import Table
 
-# Widths of a drawing in units. Each figure is drawn for both, because text that
-# is scaled down for a phone is too small to read.
-WIDE, NARROW = 720.0, 344.0
-_ROW, _GROUP, _LABEL = 23.0, 30.0, 17.0
+# Width of a drawing in units.
+WIDTH = 720.0
+_ROW, _GROUP = 23.0, 30.0
 _TOP, _BOTTOM = 34.0, 44.0
-# Largest share of the width for labels beside the rows.
-_BESIDE = 0.42
+# Largest share of the width for labels next to the rows.
+_LABELS = 0.5
 # Of a chart of points.
 _HEIGHT, _HEAD, _LEFT, _RIGHT, _FOOT = 300.0, 52.0, 44.0, 12.0, 46.0
 
@@ -54,22 +52,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure: `wide` and `narrow` show the same data, or there is one for all screens."""
+    """A figure of a page."""
 
     heading: str
     caption: str
-    wide: Picture
-    narrow: Picture | None = None
-    table: Table | None = None
-
-
-def pictures(
-    name: str, title: str, description: str, draw: Callable[[float], Drawing]
-) -> tuple[Picture, Picture]:
-    return (
-        Picture(f"{name}-wide", title, description, draw(WIDE)),
-        Picture(f"{name}-narrow", title, description, draw(NARROW)),
-    )
+    picture: Picture
 
 
 def describe(groups: Groups) -> str:
@@ -83,34 +70,28 @@ def describe(groups: Groups) -> str:
     )
 
 
-def draw_dumbbells(width: float, groups: Groups, symbols: Symbols, axis: str) -> Drawing:
+def draw_dumbbells(groups: Groups, symbols: Symbols, axis: str) -> Drawing:
     """Return the picture of `groups`; `axis` says what the values are."""
     rows = [row for members in groups.values() for row in members]
     values = [value for _, of in rows for value in of.values()]
     longest = max(len(label) for label, _ in rows) * CHARACTER + 18
-    # Labels that are too long for a place beside their rows go above them.
-    above = longest > width * _BESIDE
-    left = 4.0 if above else longest
+    left = min(longest, _LABELS * WIDTH)
     space = 8 + CHARACTER * max((len(format_compact(value)) for value in values), default=1)
-    scale = scale_for(values, left + space, width - space - 4)
-    drawing = Drawing(width, 0)
+    scale = scale_for(values, left + space, WIDTH - space - 4)
+    drawing = Drawing(WIDTH, 0)
     top = _TOP + drawing.legend(left, 16, symbols)
-    tall = _ROW + (_LABEL if above else 0)
-    bottom = top + sum(map(bool, groups)) * _GROUP + len(rows) * tall
+    bottom = top + sum(map(bool, groups)) * _GROUP + len(rows) * _ROW
     drawing.height = bottom + _BOTTOM
     _draw_axis(drawing, scale, (top, bottom), axis)
     y = top
     for heading, members in groups.items():
         if heading:
             y += _GROUP
-            drawing.text(0, y - 8, shorten(heading, width), "t strong")
+            drawing.text(0, y - 8, shorten(heading, WIDTH), "t strong")
         for label, of in members:
-            if above:
-                drawing.text(0, y + _LABEL - 3, shorten(label, width), "t")
-            else:
-                drawing.text(left - 6, y + _ROW / 2 + 4, label, "t", "end")
-            _draw_row(drawing, scale, label, of, symbols, y + tall - _ROW / 2)
-            y += tall
+            drawing.text(left - 6, y + _ROW / 2 + 4, shorten(label, left - 6), "t", "end")
+            _draw_row(drawing, scale, label, of, symbols, y + _ROW / 2)
+            y += _ROW
     return drawing
 
 
@@ -120,7 +101,7 @@ def _draw_axis(drawing: Drawing, scale: Scale, extent: tuple[float, float], axis
         drawing.line(scale.nil, top, scale.nil, bottom, "grid")
         drawing.text(scale.nil, bottom + 17, "0", "t dim", "middle")
     free = scale.nil + CHARACTER
-    for tick in scale.ticks(10 if drawing.width > 500 else 6):
+    for tick in scale.ticks(10):
         x, label = scale.at(tick), tick_label(tick)
         drawing.line(x, top, x, bottom, "grid")
         # A label that would touch the previous one is left out; its line stays.
@@ -149,11 +130,9 @@ def _draw_row(
         drawing.text(scale.at(low) - 9, y + 4, format_compact(low), "t number", "end")
 
 
-def draw_scatter(
-    width: float, series: Mapping[str, Points], symbols: Symbols, axes: tuple[str, str]
-) -> Drawing:
+def draw_scatter(series: Mapping[str, Points], symbols: Symbols, axes: tuple[str, str]) -> Drawing:
     """Return a mark for each point of each arm; `axes` are the titles of the x and the y axis."""
-    drawing = Drawing(width, _HEIGHT)
+    drawing = Drawing(WIDTH, _HEIGHT)
     more = drawing.legend(0, 16, symbols)
     drawing.height += more
     bottom = _HEIGHT + more - _FOOT
@@ -161,12 +140,12 @@ def draw_scatter(
     points = [point for of in series.values() for point in of]
     up = Scale(0, round_up(max(y for _, y in points)), bottom, _HEAD + more + 22)
     for tick in up.ticks(5):
-        drawing.line(_LEFT, up.at(tick), width - _RIGHT, up.at(tick), "grid")
+        drawing.line(_LEFT, up.at(tick), WIDTH - _RIGHT, up.at(tick), "grid")
         drawing.text(_LEFT - 6, up.at(tick) + 4, tick_label(tick), "t dim", "end")
-    across = Scale(0, max(x for x, _ in points) or 1, _LEFT, width - _RIGHT - 10)
-    for tick in across.ticks(14 if width > 500 else 6):
+    across = Scale(0, max(x for x, _ in points) or 1, _LEFT, WIDTH - _RIGHT - 10)
+    for tick in across.ticks(14):
         drawing.text(across.at(tick), bottom + 18, tick_label(tick), "t dim", "middle")
-    drawing.text(width - _RIGHT, bottom + 38, axes[0], "t dim", "end")
+    drawing.text(WIDTH - _RIGHT, bottom + 38, axes[0], "t dim", "end")
     for arm, symbol in symbols.items():
         for x, y in series[arm]:
             drawing.mark(symbol, across.at(x), up.at(y), f"{arm}, {format_compact(x)}: {y:,.0f}")

@@ -11,11 +11,11 @@ from firsttouch.catalog.experiments import PAGES, Drawn, Metric
 from firsttouch.quantities import format_number_of
 from firsttouch.views.html.charts import (
     Chart,
+    Picture,
     Points,
     describe,
     draw_dumbbells,
     draw_scatter,
-    pictures,
 )
 from firsttouch.views.html.style import symbols
 from firsttouch.views.names import format_param, format_params, metric_words
@@ -63,12 +63,12 @@ def _timeline(dataset: Dataset, case: Case, series: Mapping[str, Points], name: 
         f"{arm}: {format_number_of(len(points), 'faults')}, the last after {max(points)[0]:,.0f} µs"
         for arm, points in series.items()
     )
-    wide, narrow = pictures(
+    picture = Picture(
         name,
         f"Page faults over time, {what}, {case.platform}",
         f"Pages touched against time, the first {_PAGES}. {counted}.",
-        lambda width: draw_scatter(
-            width, series, symbols(dataset.catalog, series), ("µs since the first touch", "page")
+        draw_scatter(
+            series, symbols(dataset.catalog, series), ("µs since the first touch", "page")
         ),
     )  # fmt: skip
     caption = (
@@ -76,7 +76,7 @@ def _timeline(dataset: Dataset, case: Case, series: Mapping[str, Points], name: 
         "perf's page-faults event, which add to the cost of each fault: the times show the order "
         "of faults and not their cost."
     )
-    return Chart(f"{page} pages, {case.platform}", caption, wide, narrow)
+    return Chart(f"{page} pages, {case.platform}", caption, picture)
 
 
 def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Chart]:
@@ -97,14 +97,14 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
         groups.setdefault(heading, []).append((format_params(telling), of))
     what = _what(cases[0], drawn)
     platform = str(cases[0].platform)
-    wide, narrow = pictures(
+    picture = Picture(
         name,
         f"{cases[0].experiment.title}: {what}, {platform}",
         f"{describe(groups)}.",
-        lambda width: draw_dumbbells(width, groups, symbols(dataset.catalog, arms), what),
+        draw_dumbbells(groups, symbols(dataset.catalog, arms), what),
     )
     heading = f"{what}, {platform}" if len(cases[0].experiment.figures) > 1 else platform
-    return [Chart(heading, drawn.caption, wide, narrow)]
+    return [Chart(heading, drawn.caption, picture)]
 
 
 def _what(case: Case, drawn: Drawn) -> str:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from firsttouch.analysis.changes import units_of
 from firsttouch.analysis.measurement import Case
-from firsttouch.analysis.profile import INSTRUCTIONS, USER, basis_of, profiles_of
+from firsttouch.analysis.profile import INSTRUCTIONS, USER, profiles_of
 from firsttouch.views.html.charts import Picture
 from firsttouch.views.html.svg import CHARACTER, Drawing, shorten
-from firsttouch.views.profile import case_title, frame_label, signed, unit_label
+from firsttouch.views.profile import UNITS, case_title, frame_label, signed
 
 _ROW = 18.0
 # Boxes that are narrower, in units, are not drawn.
@@ -109,24 +110,24 @@ def _draw(
 
 
 def profile_flames(case: Case, name: str = "flame") -> Picture | None:
-    """Return a case's last arm against its first, in kernel instructions per unit of its basis.
+    """Return a case's last arm against its first, in kernel instructions per fault or operation.
 
     None without profiles.
     """
     profiles = profiles_of(case)
     if not profiles:
         return None
-    basis = basis_of(case, profiles)
     ends = next(iter(profiles)), list(profiles)[-1]
+    of, units = units_of(case, ends[0])
     # User code executes nothing here.
     stacks: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for place, arm in enumerate(ends):
         for stack, counts in profiles[arm].stacks.items():
             if stack[-1].function != USER:
-                executed = counts.get(INSTRUCTIONS, 0) / basis.divisors[arm]
+                executed = counts.get(INSTRUCTIONS, 0) / units
                 stacks[tuple(map(frame_label, stack))][place] += executed
     root = tree_of("kernel", stacks)
-    unit = f"kernel {unit_label(basis)}"
+    unit = f"kernel instructions {UNITS[of]}"
     arms = tuple(dict.fromkeys(ends))
     title = f"{unit.capitalize()} by call: {case_title(case)}, {' to '.join(arms)}"
     largest = max(map(abs, _changes(root)))

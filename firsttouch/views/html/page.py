@@ -223,7 +223,7 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
         command, name = measuring_command(cases, dataset.further), cases[0].experiment.name
         for figure in figures_of(dataset, cases, name):
             files[f"{name}-{_slug(figure.heading)}.svg"] = _picture(
-                dataset, figure.wide, command, f"{figure.wide.description} {figure.caption}"
+                dataset, figure.picture, command, f"{figure.picture.description} {figure.caption}"
             )
     return files
 
