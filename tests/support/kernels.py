@@ -31,9 +31,13 @@ def releases_with_stock() -> list[ParameterSet]:
 def with_variant(
     source: KernelSource, changed: bool, variant: str | None, series: str = ""
 ) -> KernelImage:
-    """Return the lab's kernel, or in the configuration of `variant` one with every series."""
+    """Return the lab's kernel, or in the configuration of `variant` one with every series.
+
+    A release may have more of a variant: linux/configs/VARIANT-RELEASE.
+    """
     if variant is None:
         return KernelImage(source, changed, series=series)
     series = EVERY if changed else ""
-    fragments = (_VARIANTS / variant,)
+    more = LINUX / "configs" / f"{variant}-{source.release.name}"
+    fragments = (_VARIANTS / variant, *[more] * more.exists())
     return KernelImage(source, changed, series=series, fragments=fragments, label=variant)
