@@ -119,9 +119,8 @@ def draw() -> str:
             for shown, pair in zip(change.shows, counted[change.name], strict=True)
         ]
         title = f"[{change.title}](history/{change.name}.patch)"
-        claimed = f"{change.claimed} ({change.source})"
-        lines.append([title, claimed, "; ".join(said), change.agreed])
-    head = ("change", "claimed", "counted", "agreed")
+        lines.append([title, change.source, "; ".join(said), change.agreed])
+    head = ("change", "source", "counted", "agrees")
     return "".join(f"{line}\n" for line in tables.markdown(tables.Table("", head, lines, names=4)))
 
 

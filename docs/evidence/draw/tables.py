@@ -21,7 +21,7 @@ from firsttouch.views.rows import kernel_versions, spread_table
 from firsttouch.views.tables import Table, markdown
 
 # Rows of a set with `changes`, and functions with fewer instructions per fault share one.
-_MOST = 12
+_MOST = 8
 _LEAST = 80
 
 
@@ -36,7 +36,10 @@ def page(of: ResultSet, datasets: Sequence[Dataset]) -> str:
     ]
     for release, dataset in zip(of.releases, datasets, strict=True):
         command = shlex.join(["firsttouch", *of.arguments(release)])
-        used = {result.provenance.qemu.partition(" (")[0] for result in dataset.results()}
+        used = {
+            result.provenance.qemu.partition(" (")[0].replace(" emulator version", "")
+            for result in dataset.results()
+        }
         lines += [
             f"- Linux {kernel_versions(dataset.cases)}, {', '.join(sorted(used))}: `{command}`"
         ]
@@ -57,7 +60,9 @@ def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
             continue
         if missing := sorted({*metrics} - {row.metric for row in dataset.rows}):
             raise UserError(f"{of.name}: {experiment.name} has no {missing[0]}: correct sets.toml.")
-        yield from ("", f"## {experiment.title} ({release}, `{experiment.name}`)", "")
+        names = [experiment.name, *metrics[: len(metrics) == 1]]
+        of_what = ", ".join(f"`{name}`" for name in names)
+        yield from ("", f"## {experiment.title} ({release}, {of_what})", "")
         if dataset.further:
             yield from _over_layouts(dataset, cases, metrics)
         else:
@@ -99,14 +104,15 @@ def _cases(
             all_of[1].append("" if arm == base else _signed(statistics.median(changes)))
             all_of[2].append("" if arm == base else _signed(max(changes)))
         lines[:0] = all_of if len(dataset.arms(cases)) > 1 else all_of[:1]
-    heads = ["cell", *(", ".join(column) for column in columns)]
-    yield from markdown(Table("", heads, lines))
+    heads = [arm if len(metrics) == 1 else f"{name}, {arm}" for name, arm in columns]
+    yield from markdown(Table("", ["cell", *heads], lines))
 
 
 def _name(case: Case, dataset: Dataset) -> str:
-    machine = case.platform.machine if len(dataset.platforms()) > 1 else ""
+    platforms = dataset.platforms()
+    machine = case.platform.machine if len({each.machine for each in platforms}) > 1 else ""
     words = format_params(varying(case.experiment, case.params))
-    return " ".join(filter(None, (machine, words))) or "all"
+    return " ".join(filter(None, (machine, case.platform.setting, words))) or "all"
 
 
 def _cell(of: ResultSet, values: Mapping[str, float], arm: str) -> str:

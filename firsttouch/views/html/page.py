@@ -166,7 +166,8 @@ def origins(dataset: Dataset) -> Table:
     facts: dict[str, dict[str, None]] = {}
     for result in dataset.results():
         made = result.provenance
-        named = {"kernel": made.kernel_version, "QEMU": made.qemu, "compiler": made.compiler,
+        qemu = made.qemu.removeprefix("QEMU emulator version ")
+        named = {"kernel": made.kernel_version, "QEMU": qemu, "compiler": made.compiler,
                  "kernel command line": made.boot}  # fmt: skip
         named |= {_NAMES.get(name, name): value for name, value in made.digests.items()}
         # It differs for each cell, because it contains the cell's command.
