@@ -37,8 +37,6 @@ _THP = "/sys/kernel/mm/transparent_hugepage"
 
 @dataclass(frozen=True)
 class Advice:
-    """A remedy: what it is and how to apply it; `environment` applies it to the command."""
-
     remedy: Remedy
     what: str
     how: str
@@ -110,27 +108,25 @@ def _fits(trace: Trace, remedy: Remedy) -> bool:
 
 
 def _with_policy(trace: Trace, environment: Mapping[str, str]) -> str:
-    """Return variables that ask for huge pages, and the host's policy unless it is right."""
+    """Return variables that ask for huge pages, and what they need."""
+    needs = "" if _policy(trace) in ("always", "madvise") else f" (needs madvise in {_THP}/enabled)"
+    return assignments(environment) + needs
+
+
+def _policy(trace: Trace) -> str:
+    """Return who gets huge pages on this host, "" if the trace is another's."""
     file = Path(f"{_THP}/enabled")
-    try:
-        allowed = trace.kernel == os.uname().release and "[never]" not in file.read_text()
-    except OSError:
-        allowed = False
-    return assignments(environment) + ("" if allowed else f" (needs madvise in {file})")
+    here = trace.kernel == os.uname().release and file.is_file()
+    found = re.search(r"\[(\w+)\]", file.read_text()) if here else None
+    return found[1] if found else ""
 
 
 def _applies(trace: Trace, file: str) -> bool:
     """Tell whether a setting can be written on this host; root can where a user cannot."""
     if trace.kernel != os.uname().release:
         return True
-    try:
-        os.close(os.open(file, os.O_WRONLY))
-    except PermissionError:
-        # Locked down, if it is root.
-        return os.geteuid() != 0
-    except OSError:
-        return False
-    return True
+    # Nobody can where /sys is read-only, as in a container.
+    return os.access(file, os.W_OK) or (os.geteuid() != 0 and os.access(file, os.F_OK))
 
 
 def facts_of(trace: Trace, number: int, advice: Advice) -> tuple[str, str, str, str]:
@@ -152,7 +148,6 @@ def facts_of(trace: Trace, number: int, advice: Advice) -> tuple[str, str, str, 
 
 
 def assignments(environment: Mapping[str, str]) -> str:
-    """Return variables as a shell takes them before a command."""
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
 
 
@@ -166,23 +161,16 @@ def remedy_to_try(trace: Trace, number: int) -> Advice:
     can = [str(n) for n, advice in advices.items() if advice.environment]
     if str(number) in can:
         return advices[number]
-    if can:
-        raise UserError(
-            f"--try {number}: the environment applies only {', '.join(can)} of this program's "
-            f"remedies: --try {can[0]}."
-        )
     raise UserError(
-        "--try: the environment can apply no remedy of this program: apply another, trace into "
-        "another --out, and set both side by side by `firsttouch compare`."
+        f"--try {number}: the environment applies {' and '.join(can) or 'none'} of this program's "
+        "remedies: apply another, trace into another --out, and use `firsttouch compare`."
     )
 
 
 def with_remedy(environment: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
     """Return variables for the command, behind what `before` has in such a list."""
     return {
-        name: f"{before[name]}{_LISTS[name]}{value}"
-        if name in _LISTS and before.get(name)
-        else value
+        name: f"{before[name]}{_LISTS[name]}{value}" if name in _LISTS and name in before else value
         for name, value in environment.items()
     }
 
@@ -192,11 +180,11 @@ def predicted_and_measured(before: Trace, advice: Advice, after: Trace) -> str:
     remedy = advice.remedy
     most, least = before.faults - remedy.saved, before.faults - max(remedy.saved, remedy.most)
     predicted = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    near = min(max(after.faults, least), most)
-    off = 100 * (after.faults - near) / near if near else 0.0
+    near = max(min(max(after.faults, least), most), 1)
     said = (
         f"\nTried {assignments(advice.environment)}: {before.faults:,} page faults without it, "
-        f"{predicted} predicted, {after.faults:,} measured ({off:+.1f} % of the prediction)."
+        f"{predicted} predicted, {after.faults:,} measured "
+        f"({100 * (after.faults - near) / near:+.1f} % of the prediction)."
     )
     if before.system is None or after.system is None:
         return said

@@ -78,12 +78,10 @@ def allocator_with(used: Allocator | None, path: str) -> Allocator | None:
 
 
 def is_of(used: Allocator, path: str) -> bool:
-    """Tell whether a mapped file or a name of memory is an allocator's."""
     return (path if path.startswith("[") else path.rpartition("/")[2]).startswith(used.mark)
 
 
 def allocator(name: str) -> Allocator | None:
-    """Return an allocator by its name."""
     return next((each for each in ALLOCATORS if each.name == name), None)
 
 
@@ -115,14 +113,12 @@ class Malloc:
         self._free = 0
 
     def fork(self, touched: Callable[[int, int], int]) -> Malloc:
-        """Return that of a child."""
         child = Malloc(touched)
         child._starts = self._starts.copy()
         child._parts = [Part(part.first, part.end, part.large) for part in self._parts]
         return child
 
     def at(self, page: int) -> Part | None:
-        """Return what has a page."""
         index = bisect_right(self._starts, page) - 1
         return self._parts[index] if index >= 0 and page < self._parts[index].end else None
 
@@ -171,7 +167,6 @@ class Malloc:
         del self._starts[index], self._parts[index]
 
     def close(self, outcome: Outcome) -> None:
-        """End the process."""
         for part in self._parts:
             outcome.saved += min(part.there, self._touched(part.first, part.end))
             part.there = 0

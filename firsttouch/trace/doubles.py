@@ -38,7 +38,7 @@ from firsttouch.trace.kinds import (
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
-from firsttouch.trace.spaces import MOVED, PROT_EXEC, Place, Space, is_anonymous, memory_kind
+from firsttouch.trace.spaces import PROT_EXEC, Place, Space, is_anonymous, memory_kind
 from firsttouch.trace.symbols import MappedFiles
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 from firsttouch.trace.unwinding import Unwinder
@@ -65,8 +65,6 @@ def find(
 
 
 class Finder:
-    """Reads the events of a recording."""
-
     def __init__(self, recording: Recording, mapped_files: MappedFiles) -> None:
         self._recording = recording
         self._mapped_files = mapped_files
@@ -81,7 +79,6 @@ class Finder:
         self._block = BLOCK // recording.page_size
 
     def run(self) -> Totals:
-        """Return what all events show."""
         for event in self._recording.events():
             if isinstance(event, Fault):
                 self._fault(event)
@@ -167,7 +164,6 @@ class Finder:
             process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
 
     def _call(self, event: Call) -> None:
-        """Take a system call that gives memory back, or moves it."""
         process = self._process(event.pid)
         if event.call != "madvise":
             process.locked = event.time, event.tid
@@ -188,7 +184,7 @@ class Finder:
             process.first.pop(page, None)
         instruction = self._code.instruction(process, fault)
         mapping = process.space.at(address)
-        if (mapping is None or mapping.path == MOVED) and self._nowhere(fault):
+        if mapping is None and self._nowhere(fault):
             self._missing(process, fault)
             return
         anonymous = is_anonymous(mapping)
@@ -200,7 +196,7 @@ class Finder:
         kind, first = SECOND, None
         # Of a page that is not mapped no read is known.
         if mapped and access.may_write and process.first:
-            first = self._first(process, fault, anonymous)
+            first = process.first.pop(page, None)
         if first:
             self._double(process, first, fault, memory_kind(mapping))
         else:
@@ -241,16 +237,6 @@ class Finder:
         self._totals.timeline.add(fault.time - self._start, NO_MEMORY)
         process.of_thread(fault.tid)[NO_MEMORY] += 1
         self._totals.stack_kinds[self._stack(process, fault)][NO_MEMORY] += 1
-
-    def _first(self, process: Process, fault: Fault, anonymous: bool) -> First | None:
-        """Take away the read that mapped the page which a fault writes to, if there was one."""
-        page = fault.address >> self._shift
-        size = self._recording.page_size
-        if page not in process.first and anonymous and fault.mapped == size * size // 8:
-            # A read of any of its pages mapped the huge zero page.
-            pages = range(page - page % (size // 8), page - page % (size // 8) + size // 8)
-            page = next((page for page in pages if page in process.first), page)
-        return process.first.pop(page, None)
 
     def _double(self, process: Process, first: First, fault: Fault, memory: str) -> None:
         read = process.place(fault.pid, first.pc)

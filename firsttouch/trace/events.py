@@ -139,17 +139,12 @@ _DONTNEED = 4, 24
 _DONTUNMAP = 4
 # Behind the end of user space, or the number of an error.
 _NOWHERE = 1 << 63
-# Chains that are remembered; most faults have that of another.
-_MOST_CHAINS = 1 << 16
 
 
 @dataclass
 class Samples:
-    """The form of a recording's samples."""
-
     machine: str
     call_chains: bool
-    _chains: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
     # By thread, the arguments of an mremap(2) that has not returned.
     _moving: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -238,13 +233,11 @@ class Samples:
         """Return the callers in a chain of calls, and what is behind it."""
         (depth,) = _COUNT.unpack_from(data, at)
         end = at + 8 + 8 * depth
-        words = data[at + 8 : end]
-        chain = self._chains.get(words)
-        if chain is None:
-            if len(self._chains) == _MOST_CHAINS:
-                self._chains.clear()
-            callers = struct.unpack(f"<{len(words) // 8}Q", words)
-            # The first is the pc itself.
-            chain = tuple(caller for caller in callers if caller < _CONTEXTS)[1:]
-            self._chains[words] = chain
-        return chain, end
+        return _callers(data[at + 8 : end]), end
+
+
+@functools.lru_cache(1 << 16)
+def _callers(words: bytes) -> tuple[int, ...]:
+    callers = struct.unpack(f"<{len(words) // 8}Q", words)
+    # The first is the pc itself.
+    return tuple(caller for caller in callers if caller < _CONTEXTS)[1:]

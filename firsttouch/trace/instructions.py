@@ -76,7 +76,6 @@ _ARM64 = (
 
 
 def arm64_access(text: str) -> Access:
-    """Return the access of an instruction in the assembler's words."""
     return next((access for form, access in _ARM64 if form.match(text)), Access.UNKNOWN)
 
 
@@ -169,7 +168,6 @@ class Code:
         return instruction
 
     def machine(self, fault: Fault) -> str:
-        """Return whose instructions the program of a fault executes."""
         machine = self._recording.machine
         return machine if fault.bits == 64 else _OF_32_BITS[machine]
 

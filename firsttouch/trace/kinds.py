@@ -52,8 +52,6 @@ UNKNOWN = Instruction("", Access.UNKNOWN)
 
 
 class First(NamedTuple):
-    """A fault that may be the first of a double."""
-
     pc: int
     address: int
     instruction: Instruction

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -23,53 +22,39 @@ from firsttouch.views.html.charts import WIDTH, Chart, Picture
 from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
 from firsttouch.views.html.page import page_template
 from firsttouch.views.html.style import armless_style
-from firsttouch.views.html.svg import CHARACTER, Drawing, Scale, round_up, shorten, tick_label
+from firsttouch.views.html.svg import Drawing, Scale, round_up, shorten, tick_label
 from firsttouch.views.tables import Table
 
 FILE_NAME = "trace.html"
 # Doubles and processes that the page lists.
 _SITES, _PROCESSES = 50, 20
-_LEFT, _BOTTOM, _TALL, _ROW = 52.0, 34.0, 180.0, 18.0
+_LEFT, _BOTTOM, _TALL = 52.0, 34.0, 180.0
 # Units of a bar of the timeline, and of a strip and a cell of the map.
 _BAR, _STRIP, _CELL = 3.0, 18.0, 3.0
 # A gap of that many pages begins another region of the map, which has those with most faults.
 _GAP, _REGIONS = 1024, 24
-
-
-class _Look(NamedTuple):
-    """How kinds look that pictures do not tell apart: their words, by day and by night."""
-
-    words: str
-    kinds: str
-    light: str
-    dark: str
-
-
+# Kinds that pictures do not tell apart, in the colours of a look by day and by night.
 _LOOKS = (
-    _Look("first write", "first write", "#0b5cad", "#6cb2f5"),
-    _Look("zero page", "zero page", "#00838f", "#4dd0e1"),
-    _Look("read, then written", "read, then written", "#b44a00", "#f5a04c"),
-    _Look("again", "again", "#8e2f8f", "#e08ee0"),
-    _Look("after fork", "after fork", "#1a6b34", "#6fcf8b"),
-    _Look("files, shared memory", "file;private file;shared", "#6b6f00", "#cdd26a"),
-    _Look("in the kernel", "in the kernel", "#3d444d", "#c9d1d9"),
-    _Look("other", "stack;vdso;no memory;unknown", "#7d858e", "#868e98"),
+    ("first write", "#0b5cad", "#6cb2f5"),
+    ("zero page", "#00838f", "#4dd0e1"),
+    ("read, then written", "#b44a00", "#f5a04c"),
+    ("again", "#8e2f8f", "#e08ee0"),
+    ("after fork", "#1a6b34", "#6fcf8b"),
+    ("file; private file; shared", "#6b6f00", "#cdd26a"),
+    ("in the kernel", "#3d444d", "#c9d1d9"),
+    ("stack; vdso; no memory; unknown", "#7d858e", "#868e98"),
 )
 _STYLES = [f"kind-{number}" for number in range(len(_LOOKS))]
 # Where each kind is in _LOOKS.
-_PLACES = [
-    next(place for place, look in enumerate(_LOOKS) if kind in look.kinds.split(";"))
-    for kind in NAMES
-]
+_PLACES = [next(n for n, look in enumerate(_LOOKS) if k in look[0].split("; ")) for k in NAMES]
 
 
 def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: Sequence[str]) -> str:
-    """Return trace.html: one file that loads nothing else."""
     light, dark = (
-        dict(zip(_STYLES, colors, strict=True))
-        for colors in ([look.light for look in _LOOKS], [look.dark for look in _LOOKS])
+        dict(zip(_STYLES, colors, strict=True)) for colors in list(zip(*_LOOKS, strict=True))[1:]
     )
     rules = "".join(f".{style} {{ fill: var(--{style}); }}\n" for style in _STYLES)
+    rules += "".join(f".legend .{style} {{ color: var(--{style}); }}\n" for style in _STYLES)
     rules += '[class^="kind-"] + .flame-t { stroke-width: 3px; }'
     return page_template("trace.html.j2").render(
         style=Markup(armless_style(light, dark) + "\n" + rules),
@@ -77,6 +62,11 @@ def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: Sequ
         machine=trace.machine,
         kernel=trace.kernel,
         sentences=sentences,
+        legend=[
+            (style, kinds)
+            for style, (kinds, *_) in zip(_STYLES, _LOOKS, strict=True)
+            if any(kind in trace.fault_kinds for kind in kinds.split("; "))
+        ],
         figures=list(_figures(trace, totals, symbols)),
         remedies=list(_remedies(trace)),
         places=_places(trace),
@@ -86,7 +76,6 @@ def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: Sequ
 
 
 def _remedies(trace: Trace) -> Iterator[tuple[str, str, str]]:
-    """Yield what each remedy is, what it saves and costs, and its command."""
     for number, advice in enumerate(advise(trace), 1):
         faults, time, memory, tried = facts_of(trace, number, advice)
         facts = (f"{faults} faults", time, memory and f"{memory} at most", tried)
@@ -113,7 +102,6 @@ def _sites(trace: Trace) -> Table:
 
 
 def _members(trace: Trace) -> Iterator[Table]:
-    """Yield the kinds, and where there are several, the programs, threads and processes."""
     kinds = [(name, f"{n:,}", format_share(n, trace.faults)) for name, n in shares(trace)]
     yield Table("", ("Kind", "Faults", "Share"), kinds)
     for head, members in (("Program", trace.programs), ("Thread", trace.threads)):
@@ -152,7 +140,6 @@ def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Chart]:
 
 
 def draw_timeline(totals: Totals, width: float) -> Drawing:
-    """Return faults over time, in bars of their kinds."""
     line = totals.timeline
     bars = int((width - _LEFT) / _BAR)
     counted: dict[int, Counter[int]] = {}
@@ -161,18 +148,15 @@ def draw_timeline(totals: Totals, width: float) -> Drawing:
             if count:
                 bar = min((part << line.shift) * bars // (line.last + 1), bars - 1)
                 counted.setdefault(_PLACES[kind], Counter())[bar] += count
-    places = sorted(counted)
-    head = _legend_height(places, width)
-    drawing = Drawing(width, head + _TALL + _BOTTOM)
-    _draw_legend(drawing, places)
+    drawing = Drawing(width, _TALL + _BOTTOM)
     every = sum(counted.values(), Counter[int]())
     top = round_up(max(every.values(), default=1))
-    height = Scale(0, top, head + _TALL, head + 4)
+    height = Scale(0, top, _TALL, 4)
     for tick in (0, top / 2, top):
         drawing.line(_LEFT, height.at(tick), width, height.at(tick), "grid")
         drawing.text(_LEFT - 6, height.at(tick) + 4, tick_label(tick), "t dim", "end")
     below: Counter[int] = Counter()
-    for place in places:
+    for place in sorted(counted):
         for bar, count in sorted(counted[place].items()):
             bottom, y = height.at(below[bar]), height.at(below[bar] + count)
             drawing.rect(_LEFT + bar * _BAR, y, _BAR - 0.5, bottom - y, _STYLES[place])
@@ -180,8 +164,8 @@ def draw_timeline(totals: Totals, width: float) -> Drawing:
     axis = Scale(0, (line.last + 1) / 1e6, _LEFT, width)
     for tick in axis.ticks(5):
         x = min(max(axis.at(tick), _LEFT + 8), width - 20)
-        drawing.text(x, head + _TALL + 15, tick_label(tick), "t dim", "middle")
-    drawing.text(width, head + _TALL + 30, "ms since the start", "t dim", "end")
+        drawing.text(x, _TALL + 15, tick_label(tick), "t dim", "middle")
+    drawing.text(width, _TALL + 30, "ms since the start", "t dim", "end")
     return drawing
 
 
@@ -209,10 +193,7 @@ def draw_calls(faults: Mapping[tuple[str, ...], int], width: float) -> Drawing:
         kind = _STYLES[of_kind[box.name]] if box.name in of_kind and not box.called else "flame"
         return Look(kind, box.name, tip)
 
-    places = sorted({of_kind[chain[-1]] for chain in faults})
-    drawing = draw_flames(root, width, _legend_height(places, width), look)
-    _draw_legend(drawing, places)
-    return drawing
+    return draw_flames(root, width, 0, look)
 
 
 def folded_trace(totals: Totals, symbols: Symbols) -> str:
@@ -241,17 +222,14 @@ def draw_map(totals: Totals, page_size: int, width: float) -> Drawing:
         if pages >> bit & 1
     }
     regions = sorted(_runs(sorted(kind_at)), key=len)[-_REGIONS:]
-    places = sorted(set(kind_at.values()))
-    head = _legend_height(places, width)
-    drawing = Drawing(width, head + len(regions) * (_STRIP + 18))
-    _draw_legend(drawing, places)
+    drawing = Drawing(width, len(regions) * (_STRIP + 18))
     for number, region in enumerate(sorted(regions, key=min)):
         first, size = region[0], region[-1] - region[0] + 1
         cells: dict[int, Counter[int]] = {}
         count = min(int(width / _CELL), size)
         for page in region:
             cells.setdefault((page - first) * count // size, Counter())[kind_at[page]] += 1
-        top = head + number * (_STRIP + 18)
+        top = number * (_STRIP + 18)
         name = totals.largest.space.name_at(first * page_size, region[-1] * page_size)
         words = f"{first * page_size:#x}: {len(region):,} of {size:,} pages, {name}"
         drawing.text(0, top + 12, shorten(words, width), "t dim")
@@ -268,24 +246,3 @@ def _runs(pages: Sequence[int]) -> Iterator[Sequence[int]]:
         if index == len(pages) or pages[index] - pages[index - 1] > _GAP:
             yield pages[begin:index]
             begin = index
-
-
-def _legend_height(places: Sequence[int], width: float) -> float:
-    return 8 + _ROW * (1 + max((row for _, _, row in _legend(places, width)), default=0))
-
-
-def _draw_legend(drawing: Drawing, places: Sequence[int]) -> None:
-    for place, x, row in _legend(places, drawing.width):
-        drawing.rect(x, 4 + _ROW * row, 12, 12, _STYLES[place])
-        drawing.text(x + 17, 14 + _ROW * row, _LOOKS[place].words)
-
-
-def _legend(places: Sequence[int], width: float) -> Iterator[tuple[int, float, int]]:
-    """Yield where each name of a legend goes: how far to the right, and in which row."""
-    x, row = 0.0, 0
-    for place in places:
-        wide = 32 + CHARACTER * len(_LOOKS[place].words)
-        if x and x + wide > width:
-            x, row = 0.0, row + 1
-        yield place, x, row
-        x += wide

@@ -48,7 +48,6 @@ def price(trace: Trace, directory: Path) -> Trace:
 
 
 def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
-    """Return a trace with the times of a survey."""
     store, both = _busy(findings, "store"), _busy(findings, "load-store")
     read = _busy(findings, "read")
     each = {FIRST_WRITE: store, AGAIN: store, STACK: store, ZERO_PAGE: read}

@@ -79,7 +79,6 @@ class Process:
         self._block = block
 
     def place(self, pid: int, pc: int) -> Place:
-        """Return the place of a pc."""
         if self.executing:
             return EXEC
         place = self._places.get(pc)
@@ -108,13 +107,11 @@ class Process:
         self.moved()
 
     def moved(self) -> None:
-        """Forget what depends on where code is mapped."""
         self._places.clear()
         self.stacks.clear()
         self.rules.clear()
 
     def map(self, event: Mapped) -> list[tuple[int, int]]:
-        """Take over a mapping, as Space.map."""
         if 0 <= event.end - self._break < BLOCK // self._block and is_anonymous(event):
             # What brk(2) maps first has no name yet.
             event = event._replace(path=HEAP)
@@ -146,7 +143,6 @@ class Process:
         return event.start, end or (heap.end if heap and heap.path == HEAP else 0)
 
     def give_back(self, start: int, end: int, event: Call, stack: int) -> None:
-        """Take memory for given back between addresses of pages, by the code of a `stack`."""
         first, last = (address * self._block // BLOCK for address in (start, end))
         for block, _ in blocks_of(Limits(first, last), self._block, self.touched.pages):
             self.givers[block] = Giver(stack, event.call)
@@ -166,7 +162,6 @@ class Process:
         return [page for page in range(first, last + 1) if page in self.first]
 
     def _move(self, event: Call) -> None:
-        """Take what mremap(2) moves or lets grow."""
         page = BLOCK // self._block
         old, new_size = (
             -(-size // page) * page for size in (event.end - event.start, event.new_end - event.to)
@@ -194,7 +189,6 @@ class Process:
             self.replay.begin(fault.address, new, allocator=word and is_of(GLIBC, code))
 
     def fork(self, pid: int) -> Process:
-        """Return the child that a fork makes."""
         child = Process(pid, self.space.copy(), self.name, self._block, self.replay.fork())
         child.allocator = self.allocator
         self.forked = child.forked = True
@@ -214,7 +208,6 @@ class Process:
         return (before | (self._inherited.get(block, 0) if inherited else 0)) & bit != 0
 
     def count(self, tid: int, page: int, kind: int) -> None:
-        """Count a fault by its thread and kind."""
         self.of_thread(tid)[kind] += 1
         of_kind, block = self.touched.kinds[kind], page // self._block
         of_kind[block] = of_kind.get(block, 0) | 1 << page % self._block

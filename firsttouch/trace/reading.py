@@ -50,15 +50,12 @@ _VARIANT = re.compile(r"__(\w+?)_(avx|evex|sse|erms|mops|sve|generic|zva|thunder
 
 @dataclass(frozen=True)
 class Reading:
-    """A trace with its faults and its sentences."""
-
     trace: Trace
     totals: Totals
     symbols: Symbols
     sentences: tuple[str, ...]
 
     def print(self, console: Console, directory: Path) -> None:
-        """Print the answer; `directory` has the page."""
         more = f"More: {directory / PAGE_NAME} (`firsttouch report {shlex.quote(str(directory))}`)"
         print_trace(self.trace, console, more)
 
@@ -85,7 +82,6 @@ def write_results(reading: Reading, directory: Path) -> str:
 
 
 def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
-    """Return the trace of a recording whose events were read."""
     ending = recording.ending
     unseen = None
     if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
@@ -134,12 +130,10 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
 
 
 def _kinds(counts: Sequence[int]) -> dict[str, int]:
-    """Return the counts of the kinds that there are, by name."""
     return {name: count for name, count in zip(NAMES, counts, strict=False) if count}
 
 
 def _members(totals: Totals, what: str) -> tuple[Members, ...]:
-    """Return the programs, threads or processes that have faults, the one with most first."""
     members = [
         Members(name, sum(tally.kinds), _kinds(tally.kinds), tally.members, pid)
         for (of, pid, name), tally in totals.tallies.items()

@@ -70,7 +70,6 @@ def change_of(data: bytes, kind: int, misc: int) -> Event | None:
 
 
 def mappings(time: int, pid: int, text: str) -> Iterator[Mapped]:
-    """Yield the mappings in /proc/PID/maps."""
     for line in text.splitlines():
         words = line.split(maxsplit=5)
         if len(words) < 5:

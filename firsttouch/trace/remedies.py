@@ -32,9 +32,9 @@ def table_bytes(page_size: int) -> int:
 class Folios:
     """Folios of one size, by blocks of 2 MiB: which pages they have brought that are still there.
 
-    The first touch of an aligned part with no page, which lies in one mapping, brings a folio.
-    That of a whole page table (`zero`) also comes by a read, as the huge zero page, which a write
-    replaces. `there` are the pages that have had a fault.
+    The first write of an aligned part with no page, which lies in one mapping, brings a folio;
+    that of a whole page table (`zero`) a read, too: the huge zero page is taken for one. `there`
+    are the pages that have had a fault.
     """
 
     def __init__(self, outcome: Outcome, pages: int, *, zero: bool) -> None:
@@ -42,12 +42,11 @@ class Folios:
         self._pages = pages
         self._zero = zero
         self._brought: dict[int, int] = {}
-        self._zeroed: set[int] = set()
         # Faults, which the outcome gets when the process ends.
         self._saved = 0
 
     def fork(self, there: Mapping[int, int]) -> Folios:
-        """Copy for a child; a write copies the parent's pages one by one."""
+        # A write copies the parent's pages one by one.
         child = Folios(self._outcome, self._pages, zero=self._zero)
         for block, pages in self._brought.items():
             child._brought[block] = pages & there.get(block, 0)
@@ -65,20 +64,9 @@ class Folios:
         if brought & bit:
             self._saved += 1
             self._outcome.bring(-(bit & ~there).bit_count())
-            return
-        zeroed = block in self._zeroed
-        if zeroed and not write:
-            self._saved += 1
-        elif zeroed or (
-            missing and not (brought | there) & whole and not whole & ~inside
-            and (write or self._zero)
-        ):  # fmt: skip
-            if write:
-                self._zeroed.discard(block)
-                self._brought[block] = brought | whole
-                self._outcome.bring((whole & ~there & ~bit).bit_count())
-            else:
-                self._zeroed.add(block)
+        elif missing and (write or self._zero) and not (brought | there | ~inside) & whole:
+            self._brought[block] = brought | whole
+            self._outcome.bring(self._pages - 1)
 
     def give_back(self, block: int, pages: int, there: int, *, kept: bool) -> None:
         """Take pages of a block that are given back; if `kept`, what folios have is there."""
@@ -88,10 +76,8 @@ class Folios:
             return
         self._outcome.bring(-(brought & pages & ~there).bit_count())
         self._brought[block] = brought & ~pages
-        self._zeroed.discard(block)
 
     def move(self, first: int, count: int, to: int, size: int) -> None:
-        """Take what mremap(2) moves, in blocks of `size` pages."""
         move_pages(self._brought, first, count, to, size)
 
     def close(self, there: Mapping[int, int], *, saved: bool = True) -> None:
@@ -141,7 +127,6 @@ class Replay:
         return self._kept if self.keeps[0] else Outcome()
 
     def fork(self) -> Replay:
-        """Return that of a child."""
         child = Replay(self._outcomes, self._page_size)
         child._folios = {name: folios.fork(self._there) for name, folios in self._folios.items()}
         child._there = self._there.copy()
@@ -153,7 +138,6 @@ class Replay:
 
     @property
     def no_huge(self) -> bool:
-        """Whether the process has forbidden huge pages."""
         return not self._folios
 
     def forbid_huge(self) -> None:
@@ -241,7 +225,6 @@ class Replay:
         return self._inside(block, Limits(part.first, part.end)) if part and part.large else 0
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
-        """Take a new mapping between two addresses, or what a heap has grown by."""
         limits = Limits(start >> self._shift, end >> self._shift, heap)
         self._forget(limits)
         if heap:
@@ -271,7 +254,6 @@ class Replay:
             self._there[block] &= ~pages
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
-        """Take `size` bytes of pages that mremap(2) moves, or that grow where they are."""
         first, count, target, end = (
             value >> self._shift for value in (start, size, to, to + new_size)
         )
@@ -332,5 +314,4 @@ class Replay:
 
 
 def new_outcomes() -> dict[str, Outcome]:
-    """Return an outcome for each remedy."""
     return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, SHARED, BOTH)}

@@ -40,12 +40,10 @@ def conclude(trace: Trace) -> list[str]:
 
 
 def shares(trace: Trace) -> list[tuple[str, int]]:
-    """Return the kinds and their faults, the largest first."""
     return sorted(trace.fault_kinds.items(), key=lambda entry: -entry[1])
 
 
 def headline(trace: Trace) -> str:
-    """Return the faults, the time that they took, and its share of the run, in one line."""
     time = ""
     if trace.costs:
         ns = sum(cost.faults * cost.each for cost in trace.costs)
@@ -55,7 +53,6 @@ def headline(trace: Trace) -> str:
 
 
 def kinds_line(trace: Trace) -> str:
-    """Return the shares of the kinds of faults, in one line."""
     named = [(name, n) for name, n in shares(trace)[:_NAMED] if n >= _LEAST * trace.faults]
     words = [f"{format_share(n, trace.faults)} {name}" for name, n in named]
     left = trace.faults - sum(n for _, n in named)
@@ -68,7 +65,6 @@ def few_doubles(trace: Trace) -> bool:
 
 
 def doubles_line(trace: Trace) -> str:
-    """Return the doubles, and where most of them are."""
     least = "at least " if trace.lower_bound else ""
     share = format_share(trace.doubles, trace.faults)
     return f"{least}{trace.doubles:,} doubles ({share}), most: {between(trace.sites[0])}"
@@ -92,7 +88,6 @@ def command_line(trace: Trace) -> str:
 
 
 def between(site: Site) -> str:
-    """Return where a page is read, and where it is then written."""
     read, write = site.read, site.write
     same = read.function != "" and (read.function, read.file) == (write.function, write.file)
     if read == write or (same and read.line == write.line):
@@ -105,7 +100,9 @@ def between(site: Site) -> str:
 def doubts(trace: Trace) -> Iterator[str]:
     """Say why a trace is not that of the whole program."""
     if trace.status:
-        yield f"The command {_end(trace.status)}."
+        code = os.waitstatus_to_exitcode(trace.status)
+        how = f"with status {code}" if code > 0 else f"by signal {-code} ({strsignal(-code)})"
+        yield f"The command ended {how}."
     if not trace.complete:
         yield (
             "The recorder was killed, or its disk was full: what it had written until then is "
@@ -148,16 +145,6 @@ def _limits(trace: Trace) -> Iterator[str]:
             f"({format_share(trace.nameless, trace.faults)}) are in code that was made while the "
             f"program ran, and has no names: {tool} writes them."
         )
-
-
-def _end(status: int) -> str:
-    """Return how a command ended that failed, from its status of waitpid(2)."""
-    code = os.waitstatus_to_exitcode(status)
-    return (
-        f"ended with status {code}"
-        if code > 0
-        else f"was ended by signal {-code} ({strsignal(-code)})"
-    )
 
 
 # Places and lines that are printed, and faults of a program that has too few to say more.

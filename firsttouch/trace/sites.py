@@ -34,7 +34,6 @@ class Location:
     line: int = 0
 
     def __str__(self) -> str:
-        """Return function, file and line, as far as they are known."""
         if self.object == JIT and not self.function:
             return "code that a JIT compiler made"
         name = shortened(self.function) or f"{PurePath(self.object).name}+{self.offset:#x}"
@@ -82,7 +81,6 @@ class FaultPlace:
 
     @property
     def where(self) -> str:
-        """The place, for a reader: with the leaf, or with file and line."""
         if not self.leaf:
             return str(self.place)
         return f"{replace(self.place, line=0)} ({self.leaf})"
@@ -90,8 +88,6 @@ class FaultPlace:
 
 @dataclass(frozen=True)
 class Members:
-    """The faults of all processes of a program, all threads of a name, or of one process."""
-
     name: str
     faults: int
     kinds: Mapping[str, int]
@@ -105,8 +101,6 @@ FILE_NAME = "trace.json"
 
 @dataclass(frozen=True)
 class Site:
-    """The doubles between two places of the source."""
-
     kind: str
     memory: str
     read: Location
@@ -189,7 +183,6 @@ class Trace:
 
     @property
     def doubles(self) -> int:
-        """The number of double faults."""
         return sum(site.doubles for site in self.sites)
 
     @property
@@ -199,11 +192,9 @@ class Trace:
         return lost or not self.complete or bool(self.detached)
 
     def of_kind(self, kind: str) -> int:
-        """Return the number of doubles of a kind."""
         return sum(site.doubles for site in self.sites if site.kind == kind)
 
     def of_memory(self, memory: str) -> int:
-        """Return the number of doubles in a kind of memory."""
         return sum(site.doubles for site in self.sites if site.memory == memory)
 
     @property
@@ -214,7 +205,6 @@ class Trace:
 
 
 def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
-    """Return the text of trace.json."""
     document: dict[str, Json] = {"schema": SCHEMA, **asdict(trace)}
     return dump_json(document | {"doubles": trace.doubles, "sentences": list(sentences)})
 

@@ -14,8 +14,6 @@ _MAP_SHARED = 1
 _STACK = "[stack]"
 _STACK_ROOM = 64 << 20
 HEAP = "[heap]"
-# What mremap(2) moved, where no record says it.
-MOVED = "//anon (moved)"
 _VDSO = "[vdso]"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
 _ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
@@ -53,28 +51,18 @@ class Space:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._mapped: list[Mapped] = []
-        # Where memory that mremap(2) moved begins, as far as faults show it; by its end.
-        self._moved: dict[int, int] = {}
         # Of the last answer.
         self._last: Mapped | None = None
 
     def __bool__(self) -> bool:
-        """Tell whether anything is mapped."""
         return bool(self._mapped)
 
     def copy(self) -> Space:
-        """Return the space of a child."""
         child = Space()
         child._starts, child._mapped = self._starts.copy(), self._mapped.copy()
-        child._moved = self._moved.copy()
         return child
 
     def at(self, address: int) -> Mapped | None:
-        """Return what is mapped at `address`, if that is known.
-
-        What has a fault and no record was moved by mremap(2). The kernel looks for room from
-        high addresses down, so that memory ends where the next mapping begins.
-        """
         last = self._last
         if last and last.start <= address < last.end:
             return last
@@ -82,13 +70,9 @@ class Space:
         if index and address < self._mapped[index - 1].end:
             self._last = self._mapped[index - 1]
             return self._last
-        if index == len(self._mapped):
-            return None
-        above = self._mapped[index]
-        if above.path == _STACK:
-            return above if above.start - address < _STACK_ROOM else None
-        start = self._moved[above.start] = min(address, self._moved.get(above.start, address))
-        return Mapped(above.time, above.pid, start, above.start, 0, 3, 0, MOVED)
+        above = self._mapped[index] if index < len(self._mapped) else None
+        stack = above and above.path == _STACK and above.start - address < _STACK_ROOM
+        return above if stack else None
 
     def name_at(self, start: int, end: int) -> str:
         """Return what is mapped between two addresses: the first, and how many more."""
@@ -102,24 +86,15 @@ class Space:
     def map(self, new: Mapped) -> list[tuple[int, int]]:
         """Take over a record; return the ranges of addresses whose pages are new.
 
-        The kernel records a mapping when it is made, when one grows or merges
-        with its neighbours (the record then has all of it), and when its
-        protection changes. So:
-
-        - a record that extends a mapping, or fills a hole in it, adds the rest of its range;
-        - one with another protection of the same memory adds nothing;
-        - any other one replaces what was there.
-
-        The last is a guess if a hole is filled of which `unmap` was not told.
+        The kernel records a mapping when it is made, when one grows or merges with its
+        neighbours (the record then has all of it), and when its protection changes.
         """
         return _fresh(self._replace(new.start, new.end, [new]), new)
 
     def unmap(self, start: int, end: int) -> None:
-        """Take away what is mapped between two addresses."""
         self._replace(start, end, [])
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
-        """Take what mremap(2) moves, or lets grow where it is."""
         old = self.at(start)
         self.unmap(start, start + size)
         if not old:
@@ -169,24 +144,19 @@ def _same_memory(old: Mapped, new: Mapped) -> bool:
 
 
 def is_anonymous(mapping: Mapped | None) -> bool:
-    """Tell whether it is private memory without a file, which begins as the zero page.
-
-    What is not known to be mapped is taken for it: mremap(2) leaves no record.
-    """
-    if mapping is None:
-        return True
-    return mapping.path.startswith(_ANONYMOUS) and not mapping.flags & _MAP_SHARED
+    """Tell whether it is private memory without a file; what mremap(2) moved may be unknown."""
+    return mapping is None or (
+        mapping.path.startswith(_ANONYMOUS) and not mapping.flags & _MAP_SHARED
+    )
 
 
 def memory_kind(mapping: Mapped | None) -> str:
-    """Return ANONYMOUS, PRIVATE_FILE or SHARED."""
     if mapping is None or is_anonymous(mapping):
         return ANONYMOUS
     return SHARED if mapping.flags & _MAP_SHARED else PRIVATE_FILE
 
 
 def place_of(space: Space, pid: int, pc: int) -> Place:
-    """Return the place of a pc."""
     if pc == WORKER_PC:
         return WORKER
     mapping = space.at(pc)

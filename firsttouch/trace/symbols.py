@@ -49,8 +49,6 @@ _UNDEFINED = 0
 
 
 class FunctionTable:
-    """Functions by address."""
-
     def __init__(self, functions: Iterable[tuple[int, int, str]]) -> None:
         self._functions = sorted(functions)
         self._starts = [start for start, _, _ in self._functions]
@@ -101,7 +99,6 @@ class Object:
         return offset
 
     def function(self, offset: int) -> str:
-        """Return the function at an offset; "" if it is not known."""
         return self._table.name(self._address(offset))
 
     def lines(self, offsets: Sequence[int]) -> list[tuple[str, int]]:
@@ -159,12 +156,10 @@ class Symbols:
         self._plain |= zip(mangled, plain or mangled, strict=True)
 
     def function(self, place: Place) -> str:
-        """Return the function of a place; "" if it is not known."""
         name = self._linked_name(place)
         return self._plain.get(name, name)
 
     def caller(self, place: Place) -> str:
-        """Return the function of a place, or in brackets what file it is in."""
         name = self.function(place)
         if name:
             return name
@@ -179,7 +174,6 @@ class Symbols:
         return file.function(place.offset) if file else ""
 
     def locate(self, places: Iterable[Place]) -> dict[Place, Location]:
-        """Return what is known of places."""
         by_object: dict[Object, list[Place]] = defaultdict(list)
         wanted = list(dict.fromkeys(places))
         for place in wanted:

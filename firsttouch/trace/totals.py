@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,30 +24,16 @@ class Limits(NamedTuple):
     heap: bool = False
 
 
-def blocks_of(
-    limits: Limits, size: int, touched: Collection[int] | None = None
-) -> Iterator[tuple[int, int]]:
-    """Yield the blocks of `size` pages between limits, and which of their pages are there.
-
-    If `touched` is given, only the blocks in it, however far apart the limits are.
-    """
+def blocks_of(limits: Limits, size: int, touched: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Yield those `touched` of the blocks of `size` pages, and their pages between limits."""
     span = range(limits.first // size, (limits.end - 1) // size + 1)
-    blocks: Iterable[int] = span
-    if touched is not None:
-        shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
-        blocks = [block for block in shorter if block in longer]
-    every = (1 << size) - 1
-    for block in blocks:
-        low = limits.first - block * size
-        high = limits.end - block * size
-        if low <= 0 and high >= size:
-            yield block, every
-        else:
-            yield block, (1 << min(high, size)) - (1 << max(low, 0))
+    shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
+    for block in [block for block in shorter if block in longer]:
+        low, high = max(limits.first - block * size, 0), min(limits.end - block * size, size)
+        yield block, (1 << high) - (1 << low)
 
 
 def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> int:
-    """Return how many pages of a set are from the first to before the end."""
     inside = blocks_of(Limits(first, end), size, pages_of)
     return sum((pages & pages_of[block]).bit_count() for block, pages in inside)
 
@@ -108,10 +94,9 @@ class Pair(NamedTuple):
 
 
 class Timeline:
-    """Counts of faults, by kind and equal parts of the time, each of 1 << `shift` ns.
+    """Faults by kind and by equal parts of the time, each of 1 << `shift` ns.
 
-    Where time goes on behind the last part, two become one: the parts are always few
-    enough to keep, and many enough to draw.
+    Where time goes on behind the last part, two become one.
     """
 
     PARTS = 1 << 13
@@ -122,7 +107,6 @@ class Timeline:
         self.kinds = [[0] * self.PARTS for _ in NAMES]
 
     def add(self, time: int, kind: int) -> None:
-        """Count a fault at a time in ns since the start."""
         if time > self.last:
             self.last = time
             while time >> self.shift >= self.PARTS:
@@ -157,7 +141,6 @@ class Tally:
     kinds: list[int] = field(default_factory=lambda: [0] * len(NAMES))
 
     def add(self, kinds: Sequence[int]) -> None:
-        """Add a member with its faults by kind."""
         self.members += 1
         self.kinds = [a + b for a, b in zip(self.kinds, kinds, strict=True)]
 
@@ -190,5 +173,4 @@ class Totals:
 
     @property
     def count(self) -> int:
-        """The number of faults."""
         return sum(map(sum, self.stack_kinds))

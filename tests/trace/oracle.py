@@ -36,7 +36,6 @@ _LINE = re.compile(
 _RECORDER = "ftrecord"
 _END_OF_USERS = 1 << 47
 _PAGE = 12
-_HUGE = 2 << 20
 
 
 class Reported(NamedTuple):
@@ -54,9 +53,7 @@ class Verdict:
 
     `unmatched` faults of the program itself have only one of them. Of the `true`
     doubles `missed` are not told; of those `told` `false` are none. `hidden` doubles
-    are not told because the kernel itself had a part in them, which only root may see;
-    `huge` ones are told beside the true, since the page was read in another place of a
-    huge zero page.
+    are not told because the kernel itself had a part in them, which only root may see.
     """
 
     program: str
@@ -67,7 +64,6 @@ class Verdict:
     missed: int
     false: int
     hidden: int
-    huge: int
 
 
 def judge(program: str, arguments: Sequence[str | Path], *, user: bool = False) -> Verdict:
@@ -138,14 +134,7 @@ def _compare(program: str, reported: Sequence[Reported], trace: Path, *, user: b
     unmatched = Counter((fault.tid, fault.address) for fault in reported if fault.code & _USER)
     unmatched.subtract((fault.tid, fault.address) for fault in faults if fault.user)
     true, by_kernel = _doubles(reported)
-    told: Counter[tuple[int, int]] = Counter()
-    huge: Counter[tuple[int, int]] = Counter()
-    for fault in finder.seconds:
-        where = huge if (fault.mapped or 0) >= _HUGE else told
-        where[fault.pid, fault.address >> _PAGE] += 1
-    # A page of a huge one may have been read itself.
-    told += huge & (true - told)
-    huge -= huge & true
+    told = Counter((fault.pid, fault.address >> _PAGE) for fault in finder.seconds)
     missed = true - told
     hidden = missed & by_kernel if user else Counter[tuple[int, int]]()
     return Verdict(
@@ -153,11 +142,10 @@ def _compare(program: str, reported: Sequence[Reported], trace: Path, *, user: b
         len(faults),
         sum(map(abs, unmatched.values())),
         true.total(),
-        told.total() + huge.total(),
+        told.total(),
         (missed - hidden).total(),
         (told - true).total(),
         hidden.total(),
-        huge.total(),
     )
 
 

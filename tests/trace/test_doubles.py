@@ -130,10 +130,6 @@ CASES = {
         (fork(1), sample(LOAD, AT, 0), end(1), sample(STORE, AT, PAGE)),
         1,
     ),
-    "a huge zero page, written elsewhere": (
-        (sample(LOAD, AT, 0), sample(STORE, AT + 5 * PAGE, HUGE)),
-        1,
-    ),
     "a page of its own in a block that was read": (
         (sample(LOAD, AT, 0), sample(STORE, AT + 5 * PAGE, PAGE)),
         0,

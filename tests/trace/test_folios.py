@@ -57,9 +57,9 @@ def left(touches: list[Touch], limits: Limits = LIMITS) -> list[tuple[int, int]]
     [
         ([("W", 0, 1024)], (64, 15), (2, 511)),
         ([("W", page, 1) for page in range(0, 1024, 16)], (64, 960), (2, 991)),
-        # A read brings the huge zero page, which a write replaces; a smaller one needs a write.
-        ([("R", 0, 16), ("S", 0, 16)], (32, 0), (2, 496)),
-        ([("R", 0, 1), ("W", 1, 15)], (16, 0), (2, 510)),
+        # A read brings the huge zero page; a smaller one needs a write.
+        ([("R", 0, 16), ("S", 0, 16)], (32, 0), (1, 511)),
+        ([("R", 0, 1), ("W", 1, 15)], (16, 0), (1, 511)),
         # All of it is given back, at once or in parts, or a part: the rest has single pages.
         ([("W", 0, 512), ("G", 0, 512), ("W", 0, 512)], (64, 15), (2, 511)),
         ([("W", 0, 512), ("G", 0, 8), ("W", 0, 8)], (32 + 8, 15), (1 + 8, 511)),

@@ -116,20 +116,6 @@ def test_a_child_has_a_copy() -> None:
     assert child.at(0x1000) and not child.at(0x5000)
 
 
-def test_what_mremap_moved_ends_where_the_next_mapping_begins() -> None:
-    space = Space()
-    space.map(mapped(0x9000, 0xA000, "/lib/libc.so"))
-    begins = []
-    for address in (0x7000, 0x8000, 0x6000, 0x7000):
-        moved = space.at(address)
-        assert moved and moved.end == 0x9000 and is_anonymous(moved)
-        begins.append(moved.start)
-    # The lowest fault until then.
-    assert begins == [0x7000, 0x7000, 0x6000, 0x6000]
-    assert space.copy().at(0x8000) == space.at(0x8000)
-    assert space.at(0xA000) is None
-
-
 def test_a_stack_grows_below_its_mapping() -> None:
     space = Space()
     space.map(mapped(0x7F0000000000, 0x7F0000021000, "[stack]"))
