@@ -257,6 +257,8 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
     for pair in pairs:
         group, cell = _group(pair), pair.a.result.cell
         name = cell_name(pair.case.experiment, pair.case.params)
+        # The table's title has the experiment.
+        name = name.removeprefix(f"{pair.case.experiment.name} ")
         for metric in pair.case.experiment.metrics:
             before, after = pair.a.metrics.get(metric.name), pair.b.metrics.get(metric.name)
             if before is None or after is None:
