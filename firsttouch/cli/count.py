@@ -217,6 +217,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
                 "counts": dict(each.counts),
                 **({"functions": dict(each.functions)} if each.functions else {}),
                 **({"system_calls": dict(each.system_calls)} if each.functions else {}),
+                **({"layouts": list(map(dict, each.layouts))} if len(each.layouts) > 1 else {}),
             }
             for each in counted[len(before) :]
         ]
@@ -372,6 +373,7 @@ def _read(file: Path) -> list[Counted]:
             kernel.take("arm", str),
             kernel.take("root", str, ""),
             kernel.table("counts").values_of(float),
+            layouts=[layout.values_of(float) for layout in kernel.tables("layouts")],
         )
         for kernel in document.tables("kernels")
     ]

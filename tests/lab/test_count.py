@@ -142,6 +142,9 @@ def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path
     )
     assert head.endswith("in 2 layouts")
     assert " to " in faults
+    kernels = json.loads(firsttouch("count", "--json", *words).stdout)["kernels"]
+    assert all(kernel["layouts"][0] == kernel["counts"] for kernel in kernels)
+    assert [len(kernel["layouts"]) for kernel in kernels] == [2, 2]
 
 
 def test_a_guest_with_two_memory_nodes(firsttouch: Firsttouch) -> None:
