@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Patches that users give to `firsttouch try`: files, mails and mailboxes, read and applied.
+"""Patches that users give to `firsttouch try`: files, mails and threads, read and applied.
 
 What is read is kept in the store, so that an edit during a build changes nothing.
 """
@@ -19,17 +19,22 @@ import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
-from firsttouch.errors import UserError
+from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest_bytes
+from firsttouch.processes import output
 
 # Standard input.
 STDIN = Path("-")
 # `git format-patch --cover-letter` writes it beside the patches.
 _COVER = "0000-cover-letter"
+# A message ID, also in an archive's URL, of which Path has joined the slashes.
+_MESSAGE = re.compile(r"(?:https?:/[^@]*/)?<?(?P<id>[^/@<>\s]+@[^/@<>\s]+)>?(?:/.*)?")
+_ARCHIVE = "https://lore.kernel.org/all"
 _PACKED = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ": lzma.decompress}
 # The line before each mail of a mailbox, and its other form in lore's.
 _FROM = re.compile(rb"^From \S+ +\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}$", re.M)
@@ -97,10 +102,10 @@ def read_diff(patch: Path) -> Diff:
 
 
 def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the patches in files, in pipes, in directories in the order of their names.
+    """Return the patches in files, pipes, threads, and directories in the order of their names.
 
     A mailbox or a thread of mails gives the newest version of its series, in
-    order. Raises UserError for what is no patch, or cannot be read.
+    order. Raises UserError for what is no patch, or cannot be read or fetched.
     """
     patches: list[Path] = []
     for path in given:
@@ -127,6 +132,8 @@ def read_fragment(given: Path) -> Path:
 def _patches_in(file: Path) -> list[Path]:
     if file.name.startswith(_COVER):
         return []
+    if not file.exists() and (message := _MESSAGE.fullmatch(str(file))):
+        file = _fetched(message["id"])
     text, plain = _read(file)
     mails = _mails(text)
     if not mails:
@@ -141,6 +148,36 @@ def _patches_in(file: Path) -> list[Path]:
         _keep(f"{place:04}-{_name(file, mail.subject)}.patch", mail.text)
         for place, mail in enumerate(mails, 1)
     ]
+
+
+def _fetched(message: str) -> Path:
+    """Return the mailbox of a message's thread, by b4 or from lore; UserError without either."""
+
+    name = f"{message}.mbx"
+
+    def make(workplace: Path, product: Path) -> None:
+        try:
+            if shutil.which("b4"):
+                output(["b4", "am", "-o", workplace, message])
+                (mailbox,) = workplace.glob("*.mbx")
+                mailbox.rename(product / name)
+            else:
+                # Takes long to import.
+                from urllib.parse import quote
+                from urllib.request import urlopen
+
+                with urlopen(f"{_ARCHIVE}/{quote(message)}/t.mbox.gz", timeout=60) as answer:
+                    (product / name).write_bytes(answer.read())
+        except (OSError, ValueError, HTTPException, HostError) as error:
+            reason = getattr(error, "reason", error)
+            why = str(getattr(reason, "strerror", "") or reason).rstrip(".")
+            raise UserError(
+                f"{message} cannot be fetched ({why}): check the network, or save its thread as "
+                "a mailbox and give that file.",
+                getattr(error, "detail", ()),
+            ) from None
+
+    return Entry("patches", {"message": message}, message).obtain(make, lambda _: None) / name
 
 
 def _mails(text: bytes) -> list[_Mail]:

@@ -5,6 +5,7 @@ import base64
 import gzip
 import io
 import lzma
+import os
 import quopri
 import sys
 from pathlib import Path
@@ -30,6 +31,45 @@ def _mail(subject: str, text: str, *more: str) -> str:
 
 
 pytestmark = pytest.mark.usefixtures("own_cache")
+
+# Writes what it is asked for as the mail's subject.
+_B4 = """#!/bin/sh
+[ "$1 $2" = "am -o" ] || exit 1
+printf 'From a Thu Jan  1 00:00:00 1970\\nSubject: %%s\\n\\n%s' "$4" > "$3/v1.mbx"
+"""
+
+
+@pytest.mark.parametrize(
+    "given", ["1.2-a@x", "<1.2-a@x>", "https://lore.kernel.org/linux-mm/1.2-a@x/#t"]
+)
+def test_b4_fetches_a_message_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    b4 = tmp_path / "b4"
+    b4.write_text(_B4 % _diff().replace("\n", "\\n"))
+    b4.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (patch,) = read_patches([Path(given)])
+    assert patch.name == "1.2-a@x.mbx"
+    assert patch.read_text().endswith(f"Subject: 1.2-a@x\n\n{_diff()}")
+    b4.write_text("#!/bin/sh\nexit 1\n")
+    assert read_patches([Path(given)]) == (patch,)
+    with pytest.raises(UserError, match=r"3@x cannot be fetched \(b4 failed with status 1: "):
+        read_patches([Path("3@x")])
+
+
+def test_a_thread_is_fetched_from_an_archive_without_b4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setattr("firsttouch.building.patches._ARCHIVE", tmp_path.as_uri())
+    (tmp_path / "1@x").mkdir()
+    series = [_mail(f"[PATCH {n}/2] mm: do {n}", _diff(), f"Message-ID: <{n}@x>") for n in (2, 1)]
+    (tmp_path / "1@x/t.mbox.gz").write_bytes(gzip.compress("".join(series).encode()))
+    patches = read_patches([Path("1@x")])
+    assert [patch.name for patch in patches] == ["0001-mm-do-1.patch", "0002-mm-do-2.patch"]
+    with pytest.raises(UserError, match=r"^2@x cannot be fetched \(.*\): check the network"):
+        read_patches([Path("2@x")])
 
 
 def test_an_edit_after_a_file_was_read_changes_nothing(tmp_path: Path) -> None:
