@@ -27,7 +27,7 @@ from firsttouch.building.program_root import (
 )
 from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import debian_source, user_source
-from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.arms import BASE, load_arm
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
@@ -47,8 +47,12 @@ def add_options(guest: argparse.ArgumentParser) -> None:
         "that of the shell or the command. Ctrl-A x ends the guest."
     )
     add_source(guest)
-    option(guest, "--arm A", "how the kernel is built and booted (default on)", default="on")
-    option(guest, "--kernel IMAGE", "boot this image of arm64; nothing is built", kind=Path)
+    option(guest, "--arm A", "how the kernel is built and booted (default on)")
+    option(
+        guest, "--kernel IMAGE",
+        f"boot this arm64 image, with the boot words of {BASE} or of --arm; nothing is built",
+        kind=Path,
+    )  # fmt: skip
     option(
         guest, "--machine M", f"a machine of machines/ (default {DEFAULT_MACHINE})",
         default=DEFAULT_MACHINE,
@@ -64,7 +68,8 @@ def add_options(guest: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
-    arm, machine = load_arm(options.arm), load_machine(options.machine)
+    arm = load_arm(options.arm or (BASE if options.kernel else "on"))
+    machine = load_machine(options.machine)
     if options.exec is None and not sys.stdin.isatty():
         raise UserError("standard input is no terminal: run a command by --exec 'CMD'.")
     for name, path, exists in (

@@ -13,6 +13,7 @@ from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli.options import (
     add_architecture,
     add_selection,
+    by_release,
     check_time,
     option,
     request_of,
@@ -46,7 +47,7 @@ def lab_options(lab: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_form(lab)
     option(lab, "--list", "print the experiments, machines, arms and releases")
-    lab.set_defaults(run=_run)
+    lab.set_defaults(run=by_release(_run))
 
 
 def add_form(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +112,7 @@ def profile_options(profile: argparse.ArgumentParser) -> None:
         choices=tuple(COUNTS), default=INSTRUCTIONS,
     )  # fmt: skip
     option(profile, "--table", "print every function")
-    profile.set_defaults(run=_profile)
+    profile.set_defaults(run=by_release(_profile))
 
 
 def _profile(options: argparse.Namespace, reporter: Reporter) -> int:

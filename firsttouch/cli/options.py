@@ -17,6 +17,7 @@ from firsttouch.catalog.arms import Arm, arm_names, load_setting
 from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, TASK, Request
+from firsttouch.progress import Reporter
 from firsttouch.quantities import parse_size
 
 _LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
@@ -48,8 +49,9 @@ def option(
     )  # fmt: skip
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    option(parser, "--release R", f"a kernel release with hooks (default {DEFAULT_RELEASE})")
+def add_source(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    text = f"a kernel release with hooks (default {DEFAULT_RELEASE})"
+    option(parser, "--release R...", f"{text}{'; may be repeated' * several}")
     option(
         parser, "--source TREE",
         "your own kernel source: a tree or a tarball, patched "
@@ -73,7 +75,7 @@ def add_selection(parser: argparse.ArgumentParser, out: str, *, arms: bool = Tru
 
     Without `arms`, the command has another way to say which arms run.
     """
-    add_source(parser)
+    add_source(parser, several=True)
     option(
         parser, "--machine M...",
         f"a machine of machines/ (default {DEFAULT_MACHINE}); may be repeated",
@@ -131,7 +133,28 @@ def request_of(
 def release_of(options: argparse.Namespace) -> str:
     if options.release and options.source:
         raise UserError("--release and --source exclude each other: a tree has its own release.")
-    return str(options.release or DEFAULT_RELEASE)
+    if len(options.release) > 1:
+        raise UserError("--release is given twice: this command takes one.")
+    return str([*options.release, DEFAULT_RELEASE][0])
+
+
+Run = Callable[[argparse.Namespace, Reporter], int]
+
+
+def by_release(run: Run) -> Run:
+    """Return a command that runs for each --release in turn, each with a folder in --out."""
+
+    def every(options: argparse.Namespace, reporter: Reporter) -> int:
+        releases, out = options.release, options.out
+        if len(releases) < 2 or options.source:
+            return run(options, reporter)
+        status = 0
+        for options.release in [[name] for name in dict.fromkeys(releases)]:
+            options.out = out / options.release[0]
+            status = max(status, run(options, reporter))
+        return status
+
+    return every
 
 
 def check_time(options: argparse.Namespace) -> None:

@@ -98,7 +98,8 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     total = format_number_of(len(plan.groups), "guests")
     cells = format_number_of(len(plan.cells), "cells")
     console = output_console()
-    console.print(plain(f"{cells} in {total}: {', '.join(work)}."), soft_wrap=True)
+    said = f"{release.name}: {cells} in {total}: {', '.join(work)}."
+    console.print(plain(said), soft_wrap=True)
     console.print("Nothing was built or run.")
     return 0
 

@@ -35,6 +35,7 @@ from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import (
     add_limits,
     add_selection,
+    by_release,
     check_time,
     limit_of,
     option,
@@ -59,7 +60,8 @@ from firsttouch.views.terminal import output_console
 _EXAMPLES = """examples:
   firsttouch try 0001-mm-my-change.patch
   firsttouch try series/ --experiment populate      the patches of a directory, in order
-  firsttouch try v3.mbox.gz                         a series as lore or b4 gives it
+  firsttouch try v3.mbox.gz                         a series as a mailbox
+  firsttouch try https://lore.kernel.org/r/20260101.1-a@example.org    fetched, by b4 if installed
   git -C ~/linux diff | firsttouch try -            what you have not committed yet
   firsttouch try --config memcg-off.config          lines such as # CONFIG_MEMCG is not set
   firsttouch try --arm v1 v1.patch --arm v2 v2.patch --boot thp_anon=64K:always
@@ -82,7 +84,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         metavar="PATCH",
         action=_ArmOption,
         help="a patch, a mail or a mailbox, also compressed by gzip or xz; a directory with a "
-        "series (*.patch); - for standard input",
+        "series (*.patch); a message ID or URL of lore.kernel.org; - for standard input",
     )
     tried.add_argument(
         "--arm",
@@ -121,7 +123,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     add_limits(tried)
     add_form(tried)
     add_program(tried)
-    tried.set_defaults(run=_run)
+    tried.set_defaults(run=by_release(_run))
 
 
 class _ArmOption(argparse.Action):
@@ -171,7 +173,10 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     for this, other in (("json", "reply"), ("matrix", "setting")):
         if getattr(options, this) and getattr(options, other):
             raise UserError(f"--{this} and --{other} exclude each other: give one of them.")
-    arms = tried_arms([_plain(arm) for arm in options.wanted])
+    # A patch may be read from standard input, once.
+    piped = any(Path("-") in wanted.patches for wanted in options.wanted)
+    options.wanted = [_plain(arm) for arm in options.wanted]
+    arms = tried_arms(options.wanted)
     if not arms:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
     names = [arm.name for arm in arms]
@@ -184,8 +189,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     request = request_of(options, quick=options.quick, tried=arms)
     request = replace(request, baseline=options.baseline)
     if getattr(options, "command", ()):
-        # A patch may be read from there.
-        piped = any(Path("-") in wanted.patches for wanted in options.wanted)
         program, *others = programs_of(options, None if piped else standard_input())
         if others:
             raise UserError("--root is given twice: `try` compares kernels, `count` roots, too.")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Bad requests: exit status 2, one sentence that says what to do, no traceback."""
 
+import argparse
 import json
 import lzma
 import os
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from firsttouch.cli.main import main
+from firsttouch.cli.options import by_release, release_of
 from firsttouch.files import EXPERIMENTS, REPOSITORY
+from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
 from tests.support import made_results
 from tests.support.checkouts import copy_checkout
@@ -69,6 +72,18 @@ def test_a_bad_request_is_refused_in_one_sentence(
 def test_the_overview_and_help(line: str, usage: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(shlex.split(line)) == 0
     assert capsys.readouterr().out.startswith(f"usage: firsttouch{usage} [-h]")
+
+
+def test_releases_run_in_turn_each_with_its_own_folder() -> None:
+    ran = []
+
+    def run(options: argparse.Namespace, _: Reporter) -> int:
+        ran.append((release_of(options), options.out))
+        return len(ran) % 2
+
+    options = argparse.Namespace(release=["7.3", "6.12", "7.3"], source=None, out=Path("out"))
+    assert by_release(run)(options, Reporter()) == 1
+    assert ran == [("7.3", Path("out/7.3")), ("6.12", Path("out/6.12"))]
 
 
 _IMPORTED = """

@@ -60,6 +60,15 @@ def test_before_anything_is_there_all_is_to_be_built_and_unknown(
     assert not (firsttouch.directory / "out").exists()
 
 
+def test_each_release_has_its_line(firsttouch: Firsttouch, own_cache: Path) -> None:
+    words = ("--release", "7.3", "--release", "6.12", "--dry-run")
+    for command in (["lab", *words], ["try", "--boot", "x=1", *words]):
+        done = firsttouch(*command, "--experiment", "boot")
+        assert done.returncode == 0, done.stderr
+        planned = [line.split()[0] for line in done.stdout.splitlines() if " cells in " in line]
+        assert planned == ["7.3:", "6.12:"]
+
+
 def test_what_the_store_has_is_told_from_what_is_to_be_run(
     configured_cache: Path, plan: Plan, source: KernelSource, reporter: Reporter, tmp_path: Path
 ) -> None:
