@@ -57,16 +57,6 @@ def write_atomically(path: Path, data: str | bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_end(path: Path, size: int) -> str:
-    """Return the last `size` bytes of a file as text; "" if the file is missing."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
-            return file.read().decode(errors="replace")
-    except FileNotFoundError:
-        return ""
-
-
 def check_room(directory: Path, least: int = 1) -> None:
     """Raise OSError if the file system of `directory` has no room for `least` bytes."""
     system = os.statvfs(directory)
@@ -87,9 +77,9 @@ def check_writable(directory: Path) -> None:
         ) from None
 
 
-_PACKAGE = Path(__file__).resolve().parent
 # An installed package has the folders in data/, a checkout has them at its top.
-REPOSITORY = _PACKAGE / "data" if (_PACKAGE / "data").is_dir() else _PACKAGE.parent
+_DATA = Path(__file__).resolve().with_name("data")
+REPOSITORY = _DATA if _DATA.is_dir() else _DATA.parent.parent
 LINUX = REPOSITORY / "linux"
 EXPERIMENTS = REPOSITORY / "experiments"
 MACHINES = REPOSITORY / "machines"

@@ -31,29 +31,21 @@ class Step:
     """One long step: `done` of about `total` units; both may change while it runs."""
 
     def __init__(self, console: Console, title: str, unit: str, total: int) -> None:
-        self.title = title
-        self.unit = unit
-        self.total = total
+        self.title, self.unit, self.total = title, unit, total
         self.done = 0
         self._console = console
-        self._started = time.monotonic()
-        self._said = self._started
+        self._started = self._said = time.monotonic()
         self._lock = threading.Lock()
-
-    def left(self) -> str:
-        """Return the ETA at the rate so far, in words; empty while the rate is unknown."""
-        spent = time.monotonic() - self._started
-        # The first seconds of a step are set-up and give no rate.
-        if not self.done or spent < 3:
-            return ""
-        rest = max(self.total - self.done, 0)
-        return f"about {format_duration(spent / self.done * rest)} left"
 
     def line(self) -> str:
         """Return what the step does, how far it is, and how long it has run or will run."""
-        spent = f"for {format_duration(time.monotonic() - self._started)}"
-        of = f"{self.done:,} of {format_number_of(self.total, self.unit)}"
-        return f"{self.title}: {of}, {self.left() or spent}"
+        spent = time.monotonic() - self._started
+        when = f"for {format_duration(spent)}"
+        # The first seconds of a step are set-up and give no rate.
+        if self.done and spent >= 3:
+            rest = max(self.total - self.done, 0)
+            when = f"about {format_duration(spent / self.done * rest)} left"
+        return f"{self.title}: {self.done:,} of {format_number_of(self.total, self.unit)}, {when}"
 
     def at(self, done: int) -> None:
         """Report that `done` units are done in all."""
@@ -88,30 +80,24 @@ class Reporter:
         started = time.monotonic()
         if not self.console.is_terminal:
             self.say(f"{title}: {format_number_of(total, unit)}")
-        self._show(step)
-        try:
-            yield step
-        finally:
-            self._hide(step)
-        took = format_duration(time.monotonic() - started)
-        # A step whose unit is the second needs no second figure.
-        did = "" if unit == "s" else f", {format_number_of(step.done, unit)}"
-        self.say(f"{title}: done{did} in {took}")
-
-    def _show(self, step: Step) -> None:
         with self._lock:
             self._steps.append(step)
             if self._live is None and self.console.is_terminal:
                 self._live = Live(get_renderable=self._line, console=self.console, transient=True)
                 self._live.start()
-
-    def _hide(self, step: Step) -> None:
-        with self._lock:
-            if len(self._steps) == 1 and self._live:
-                # The last state is drawn once more before the line goes.
-                self._live.stop()
-                self._live = None
-            self._steps.remove(step)
+        try:
+            yield step
+        finally:
+            with self._lock:
+                if len(self._steps) == 1 and self._live:
+                    # The last state is drawn once more before the line goes.
+                    self._live.stop()
+                    self._live = None
+                self._steps.remove(step)
+        took = format_duration(time.monotonic() - started)
+        # A step whose unit is the second needs no second figure.
+        did = "" if unit == "s" else f", {format_number_of(step.done, unit)}"
+        self.say(f"{title}: done{did} in {took}")
 
     def _line(self) -> Text:
         words = "; ".join(step.line() for step in list(self._steps))

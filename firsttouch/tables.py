@@ -58,7 +58,7 @@ class Fields:
         self._taken: set[str] = set()
 
     def error(self, key: str, problem: str) -> UserError:
-        """Return an error about `key` of this table; `problem` completes the sentence."""
+        """Return an error about `key`; `problem` completes the sentence."""
         return UserError(f"{self.file}: {self._name(key)} {problem}")
 
     def take(self, key: str, kind: type[T], default: T = _REQUIRED) -> T:
@@ -70,18 +70,12 @@ class Fields:
                 raise self.error(key, f"is missing{hint}: add it.")
             return default
         value: Any = self._data[key]
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        # A whole number is a number, too; true is neither.
+        fits = isinstance(value, int | float if kind is float else kind)
+        if not fits or (isinstance(value, bool) and kind in (int, float)):
             raise self.error(key, f"is {value!r}: it must be {_NAMES[kind]}.")
-        return value
-
-    def size(self, key: str) -> int:
-        """Return the value of `key` in bytes: a string such as 64K."""
-        try:
-            return parse_size(self.take(key, str))
-        except ValueError as error:
-            raise self.error(key, f"cannot be read: {error}.") from None
+        checked: T = value
+        return checked
 
     def strings(self, key: str, default: Sequence[str] = _REQUIRED) -> tuple[str, ...]:
         if default is not _REQUIRED and key not in self._data:
@@ -92,7 +86,7 @@ class Fields:
         return tuple(values)
 
     def optional(self, key: str, kind: type[T]) -> T | None:
-        """Return the value of `key`; None if the key is missing, or null in JSON."""
+        """Return the value of `key`; None if it is missing or null."""
         self._taken.add(key)
         return None if self._data.get(key) is None else self.take(key, kind)
 
@@ -103,11 +97,11 @@ class Fields:
         return value
 
     def table(self, key: str) -> Fields:
-        """Return the table at `key`; an empty one if the key is missing."""
+        """Return the table at `key`; an empty one if it is missing."""
         return Fields(self.file, self.take(key, dict, {}), self._name(key))
 
     def tables(self, key: str) -> list[Fields]:
-        """Return the array of tables at `key`; an empty one if the key is missing."""
+        """Return the array of tables at `key`; an empty one if it is missing."""
         entries = self.take(key, list, [])
         if not all(isinstance(entry, dict) for entry in entries):
             raise self.error(key, "must be an array of tables.")
@@ -119,15 +113,6 @@ class Fields:
     def values_of(self, kind: type[T]) -> dict[str, T]:
         """Return all entries, which must be of type `kind`; any key is allowed."""
         return {key: self.take(key, kind) for key in self._data}
-
-    def numbers(self) -> dict[str, float]:
-        """Return all entries, which must be numbers; integers stay integers."""
-        numbers: dict[str, float] = {}
-        for key, value in self.rest().items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise self.error(key, f"is {value!r}: it must be a number.")
-            numbers[key] = value
-        return numbers
 
     def scalars(self) -> dict[str, str | int]:
         """Return all entries, which must be strings or whole numbers."""
@@ -211,7 +196,10 @@ def _value(table: Fields, key: str, hint: object, strict: bool) -> object:
         present = table.take(key, object, None) is not None
         return _value(table, key, some, strict) if present else None
     if hint is Bytes:
-        return table.size(key)
+        try:
+            return parse_size(table.take(key, str))
+        except ValueError as error:
+            raise table.error(key, f"cannot be read: {error}.") from None
     if get_origin(hint) is Literal:
         return table.choice(key, inner)
     if get_origin(hint) is tuple:
@@ -220,9 +208,7 @@ def _value(table: Fields, key: str, hint: object, strict: bool) -> object:
         )  # fmt: skip
     if get_origin(hint) is Mapping:
         entries = table.table(key)
-        if isinstance(inner[1], UnionType):
-            return entries.scalars()
-        return entries.numbers() if inner[1] is float else entries.values_of(inner[1])
+        return entries.scalars() if isinstance(inner[1], UnionType) else entries.values_of(inner[1])
     if not isinstance(hint, type):
         raise TypeError(f"{key}: no value of a table is a {hint}")
     if is_dataclass(hint):
@@ -230,14 +216,26 @@ def _value(table: Fields, key: str, hint: object, strict: bool) -> object:
     return table.take(key, hint)
 
 
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: not UTF-8: {error}.") from None
+
+
 def read_toml(file: Path) -> Fields:
     """Return the top table of a TOML file; UserError if it cannot be read or parsed."""
     try:
-        return Fields(file, tomllib.loads(file.read_text("utf-8")))
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return Fields(file, tomllib.loads(_text(file)))
+    except tomllib.TOMLDecodeError as error:
         raise UserError(f"{file}: not valid TOML: {error}.") from None
+
+
+def read_json(file: Path) -> Fields:
+    """Return the object of a JSON file; UserError if it cannot be read or is none."""
+    return parse_json(_text(file), file)
 
 
 def parse_json(text: str, source: Path | str) -> Fields:
@@ -246,20 +244,6 @@ def parse_json(text: str, source: Path | str) -> Fields:
     if data is None:
         raise UserError(f"{source}: not a JSON object.")
     return Fields(source, data)
-
-
-def read_document(file: Path, kind: str, advice: str) -> Fields:
-    """Return the top table of a document of the `kind`, JSON with a schema, that firsttouch wrote.
-
-    Raises UserError, which ends in `advice`, if the file cannot be read or is none.
-    """
-    try:
-        document = json_object(file.read_text(errors="replace"))
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
-    if document is None or "schema" not in document:
-        raise UserError(f"{file} is cut off or no {kind}: {advice}.")
-    return Fields(file, document)
 
 
 def dump_json(value: Mapping[str, object]) -> str:
@@ -275,15 +259,14 @@ def json_object(text: str) -> Mapping[str, Json] | None:
     return data if isinstance(data, dict) else None
 
 
-def _folders(folder: Path) -> tuple[Path, Path]:
-    """Return a folder of the project, and the user's own folder of its name."""
-    return folder, users_folder() / folder.name
+def _files_in(folder: Path) -> list[Path]:
+    """Return the TOML files in `folder`, and in the user's folder of its name."""
+    both = (folder, users_folder() / folder.name)
+    return [file for place in both for file in place.glob("*.toml") if file.is_file()]
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names of the TOML files in `folder` and in the user's folder of its name."""
-    return sorted({file.stem for place in _folders(folder) for file in place.glob("*.toml")
-                   if not file.is_dir()})  # fmt: skip
+    return sorted({file.stem for file in _files_in(folder)})
 
 
 def file_of(kind: str, name: str, folder: Path) -> Path:
@@ -292,7 +275,7 @@ def file_of(kind: str, name: str, folder: Path) -> Path:
     Raises UserError if there is none, or if both folders have one: a name in a result must be
     unambiguous.
     """
-    files = [file for place in _folders(folder) if (file := place / f"{name}.toml").is_file()]
+    files = [file for file in _files_in(folder) if file.stem == name]
     if not files:
         raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}")
     if len(files) > 1:

@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 110),
-    ("firsttouch/*.py", "lines", 19_164),
+    ("firsttouch/*.py", "lines", 18_867),
     ("docs/evidence/draw/*.py", "lines", 786),
-    ("tests/*.py", "lines", 19_340),
+    ("tests/*.py", "lines", 19_312),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

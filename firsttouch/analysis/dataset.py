@@ -294,7 +294,7 @@ def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
                 figures.append((derived.name, derived.unit, _derive(derived, case, floor)))
         for figure, unit, arms in figures:
             if arms:
-                published = experiment.figure(figure, case.params)
+                published = experiment.claim(figure, case.params)
                 pair = case.pair()
                 change = change_percent(arms.get(pair[0]), arms.get(pair[1])) if pair else None
                 said = verdict(published, change if pair == (BASE, experiment.compare) else None)
@@ -313,13 +313,14 @@ def verdict(published: Published | None, change: float | None) -> str:
         return NOT_PUBLISHED
     if published.time:
         return NOT_JUDGED
-    if published.at_most is not None:
-        return "reproduced" if change <= published.at_most else "not reproduced"
-    assert published.change is not None
-    if abs(change - published.change) <= published.tolerance:
+    if published.at_most_percent is not None:
+        return "reproduced" if change <= published.at_most_percent else "not reproduced"
+    claimed = published.change_percent
+    assert claimed is not None
+    if abs(change - claimed) <= published.tolerance:
         return "reproduced"
-    further = change < published.change if published.change < 0 else change > published.change
-    return "exceeded" if further and published.change else "not reproduced"
+    further = change < claimed if claimed < 0 else change > claimed
+    return "exceeded" if further and claimed else "not reproduced"
 
 
 def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]:

@@ -54,7 +54,7 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
     if not result.lines:
         raise Fields("a result", {}).error("lines", "is empty: its command printed nothing.")
     line = Fields(f"the result of {result.cell.title}", result.lines[-1])
-    metrics = line.table("metrics").numbers()
+    metrics = line.table("metrics").values_of(float)
     missing = line.table("unavailable").values_of(str)
     misses: Counter[str] = Counter()
     unseen = 0

@@ -70,7 +70,7 @@ def figure_of(result: Result, metric: str) -> tuple[Figure | None, str]:
     reasons: dict[int, str] = {}
     for each in result.lines:
         line = Fields("a line of ftbench", each)
-        number, metrics = line.take("round", int), line.table("metrics").numbers()
+        number, metrics = line.take("round", int), line.table("metrics").values_of(float)
         if metric in metrics:
             rounds[number].append(metrics[metric])
         reasons[number] = reasons.get(number) or line.table("unavailable").values_of(str).get(

@@ -25,13 +25,6 @@ class Catalog:
     def adding(self, arms: Iterable[Arm]) -> Catalog:
         return replace(self, arms={**self.arms, **{arm.name: arm for arm in arms}})
 
-    def of_architecture(self, name: str) -> Catalog:
-        arms = {
-            key: replace(arm, kernel=replace(arm.kernel, architecture=name))
-            for key, arm in self.arms.items()
-        }
-        return replace(self, arms=arms)
-
     def arm_order(self, name: str) -> tuple[int, str]:
         """Return the sort key of an arm; arms without a file come last."""
         arm = self.arms.get(name)

@@ -7,37 +7,30 @@ file that asks for anything else is refused before a kernel is built or a guest 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import EXPERIMENTS
-from firsttouch.quantities import format_size, parse_size
+from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, file_of, parse_json, read
 
-# Metrics of the PMU with their units: those that need no modelled caches, and those that do.
-COUNTED = {
-    "instructions_user": "instructions", "instructions_kernel": "instructions",
-    "tlbi": "instructions", "dsb": "instructions", "isb": "instructions",
-    "tlbi_broadcast": "instructions", "tlbi_local": "instructions", "ipi": "instructions",
-    "aborts": "exceptions",
-}  # fmt: skip
+# Metrics of the PMU: those that need no modelled caches, and those that do.
+COUNTED = (
+    "instructions_user", "instructions_kernel", "tlbi", "dsb", "isb", "tlbi_broadcast",
+    "tlbi_local", "ipi", "aborts",
+)  # fmt: skip
+MODELLED = ("l1d_accesses", "l1d_misses", "l2_accesses", "l2_misses")
 # Those that follow from such a count, and from what else is known of a cell.
-COMBINED = {"pages_allocated": "pages", "tlbi_answers": "answers", "fault_retries": "exceptions"}
-MODELLED = {
-    "l1d_accesses": "accesses", "l1d_misses": "misses",
-    "l2_accesses": "accesses", "l2_misses": "misses",
-}  # fmt: skip
+COMBINED = ("pages_allocated", "tlbi_answers", "fault_retries")
 # Metrics that QEMU cannot show. An experiment names one so that the report says why.
-HIDDEN = {"lock_waits": "waits"}
+HIDDEN = ("lock_waits",)
 # Metrics that the laboratory finds in a recording of page faults.
-RECORDED = {
-    "faults": "faults", "doubles": "faults",
-    "doubles_atomic": "faults", "doubles_exclusive": "faults", "doubles_load_store": "faults",
-    "doubles_apart": "faults", "doubles_in_files": "faults",
-    "removed_by_rmw": "faults", "faults_shared": "faults", "resident": "bytes",
-}  # fmt: skip
+RECORDED = (
+    "faults", "doubles", "doubles_atomic", "doubles_exclusive", "doubles_load_store",
+    "doubles_apart", "doubles_in_files", "removed_by_rmw", "faults_shared", "resident",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,33 +50,27 @@ class Parameter:
             return None if allowed else f"is {value!r}: {nearest(str(value), self.choices)}"
         if self.type not in ("size", "count"):
             return None
-        shown = format_size if self.type == "size" else str
         try:
             # parse_size() refuses 0, but ftbench's bounds may allow it.
-            zero = self.type == "count" or value == 0
-            number = int(value) if zero else parse_size(value)
+            number = int(value) if self.type == "count" or value == 0 else parse_size(value)
         except ValueError:
-            what = "a number of bytes, such as 64M" if self.type == "size" else "a whole number"
-            return f"is {value!r}: give {what}."
-        if number < self.min:
-            return f"is {value!r}: give at least {shown(self.min)}."
-        if self.max is not None and number > self.max:
-            return f"is {value!r}: give at most {shown(self.max)}."
-        return None
+            return f"is {value!r}: give a number, such as {self.min}."
+        if self.min <= number and (self.max is None or number <= self.max):
+            return None
+        most = "" if self.max is None else f" and at most {self.max}"
+        return f"is {value!r}: give at least {self.min}{most}."
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One experiment of ftbench: its parameters, and the units of its metrics."""
+    """One experiment of ftbench: its parameters by name, and its metrics."""
 
     parameters: Mapping[str, Parameter]
-    units: Mapping[str, str]
+    metrics: Collection[str]
 
 
 @dataclass(frozen=True)
 class Contract:
-    """All experiments of ftbench, by name."""
-
     benchmarks: Mapping[str, Benchmark]
 
     def check(self, experiment: Experiment) -> None:
@@ -109,14 +96,11 @@ class Contract:
                 problem_of = benchmark.parameters[name].problem
                 if not str(value).startswith("@") and (problem := problem_of(value)):
                     raise table.error(f"parameters.{name}", problem)
-        units = {**benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED}
+        metrics = {*benchmark.metrics, *COUNTED, *COMBINED, *MODELLED, *HIDDEN, *RECORDED}
         for number, metric in enumerate(experiment.metrics):
-            if metric.name not in units:
-                problem = f"is {metric.name!r}: {nearest(metric.name, units)}"
-                raise table.error(f"metrics[{number}].name", problem)
-            if metric.unit != units[metric.name]:
-                problem = f"of {metric.name} is {metric.unit!r}: write {units[metric.name]!r}."
-                raise table.error(f"metrics[{number}].unit", problem)
+            if metric.name not in metrics:
+                near = nearest(metric.name, metrics)
+                raise table.error(f"metrics[{number}].name", f"is {metric.name!r}: {near}")
 
     def check_params(self, experiment: Experiment, params: Params) -> None:
         """Raise UserError if ftbench would refuse a value that the user or a machine gave."""
@@ -127,15 +111,11 @@ class Contract:
 
 
 def parse_contract(text: str) -> Contract:
-
-    def parameters(entry: Fields) -> dict[str, Parameter]:
-        listed = [read(each, Parameter, strict=False) for each in entry.tables("params")]
-        return {parameter.name: parameter for parameter in listed}
-
-    return Contract({
-        entry.take("name", str): Benchmark(
-            parameters(entry),
-            {each.take("name", str): each.take("unit", str) for each in entry.tables("metrics")},
+    benchmarks = {}
+    for entry in parse_json(text, "ftbench --list=json").tables("experiments"):
+        params = [read(each, Parameter, strict=False) for each in entry.tables("params")]
+        benchmarks[entry.take("name", str)] = Benchmark(
+            {parameter.name: parameter for parameter in params},
+            [each.take("name", str) for each in entry.tables("metrics")],
         )
-        for entry in parse_json(text, "ftbench --list=json").tables("experiments")
-    })  # fmt: skip
+    return Contract(benchmarks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -73,8 +73,8 @@ class Published:
     """A published figure: the change from stock in per cent, as its author says it.
 
     It is about the cells whose parameters match `where`. It is reproduced if the
-    change is within `tolerance` percentage points of `change`, or, where
-    `at_most` is set instead, does not exceed that.
+    change is within `tolerance` percentage points of `change_percent`, or, where
+    `at_most_percent` is set instead, does not exceed that.
     `remark` is the end of a sentence; it says why the laboratory may measure
     something else. A `time` is set beside a count and not judged.
     """
@@ -83,8 +83,8 @@ class Published:
     where: Params
     figure: str
     source: str
-    change: float | None
-    at_most: float | None
+    change_percent: float | None = None
+    at_most_percent: float | None = None
     tolerance: float = 0.0
     remark: str = ""
     time: bool = False
@@ -165,14 +165,14 @@ class Experiment:
     runs: str
     title: str
     question: str
-    arms: tuple[str, ...]
-    compare: str
     parameters: Mapping[str, tuple[Value, ...]]
     file_size: str | None
     root: Packages | None
     scripts: Mapping[str, str]
     metrics: tuple[Metric, ...]
-    published: tuple[Published, ...]
+    arms: tuple[str, ...] = ("stock", "on")
+    compare: str = "on"
+    published: tuple[Published, ...] = ()
     order: int = _LAST
     default: bool = False
     options: tuple[str, ...] = ()
@@ -181,7 +181,7 @@ class Experiment:
     cited: tuple[str, ...] = ()
     quick: Mapping[str, tuple[Value, ...]] | None = None
     layouts: int = 1
-    figures: tuple[Drawn, ...] = ()
+    figure: tuple[Drawn, ...] = ()
     program: UserProgram | None = None
 
     def of_program(self, program: UserProgram) -> Experiment:
@@ -210,7 +210,7 @@ class Experiment:
         metrics = [metric.name for metric in self.metrics if metric.shown]
         return metrics + [figure.name for figure in self.derived]
 
-    def figure(self, metric: str, params: Params) -> Published | None:
+    def claim(self, metric: str, params: Params) -> Published | None:
         """Return the published figure about `metric` of the cell with `params`, if any."""
         for published in self.published:
             if published.metric == metric and published.where.items() <= params.items():
@@ -234,11 +234,6 @@ def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
 def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     """Return experiment `name`; UserError if there is no such experiment, or its file is wrong."""
     table = read_named("experiment", name, folder)
-    names = arm_names()
-    arms = table.strings("arms", ("stock", "on"))
-    for arm in arms:
-        if arm not in names:
-            raise table.error("arms", f"names {arm!r}: {nearest(arm, names)}")
     programs = table
     if table.has("scripts_of"):
         owner = table.choice("scripts_of", experiment_names(folder))
@@ -251,53 +246,54 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         Experiment,
         name=name,
         runs=table.take("runs", str, name),
-        arms=arms,
-        compare=table.choice("compare", names, "on"),
         parameters={
             **({"program": tuple(scripts)} if scripts else {}),
             **_parameters(table.table("parameters")),
         },
         root=_root(programs),
         scripts=scripts,
-        metrics=tuple(read(entry, Metric) for entry in table.tables("metrics")),
-        published=tuple(_published(table)),
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
-        figures=tuple(read(entry, Drawn) for entry in table.tables("figure")),
     )
     if experiment.layouts < 1:
         raise table.error("layouts", f"is {experiment.layouts}: give how many, at least 1.")
     if scripts and not experiment.root:
         raise table.error("scripts", "has no packages to run on: add [root].")
+    for number, claim in enumerate(experiment.published):
+        if (claim.change_percent is None) == (claim.at_most_percent is None):
+            raise table.error(
+                f"published[{number}]",
+                "has to have change_percent or at_most_percent: give one of the two.",
+            )
     for place, wanted, allowed in _references(experiment):
-        if wanted not in allowed:
-            what = "is not a parameter" if place.endswith(f".{wanted}") else f"is {wanted!r}"
-            raise table.error(place, f"{what}: {nearest(wanted, allowed)}")
+        for each in wanted:
+            if each not in allowed:
+                raise table.error(place, f"names {each!r}: {nearest(each, allowed)}")
     return experiment
 
 
-def _references(experiment: Experiment) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Yield each name of a metric or parameter in the file: its key, the name, what it may be."""
+def _references(
+    experiment: Experiment,
+) -> Iterator[tuple[str, Collection[str], Collection[str]]]:
+    """Yield the names of arms, metrics and parameters in the file: key, names, what they may be."""
     metrics = [metric.name for metric in experiment.metrics]
     derived = [figure.name for figure in experiment.derived]
     parameters = list(experiment.parameters)
-    if experiment.file_size:
-        yield "file_size", experiment.file_size, parameters
+    yield "arms", experiment.arms, arm_names()
+    yield "compare", [experiment.compare], arm_names()
+    yield "file_size", [experiment.file_size] if experiment.file_size else [], parameters
+    yield "quick", experiment.quick or (), parameters
     for number, figure in enumerate(experiment.derived):
-        yield f"derived[{number}].of", figure.of, metrics
-        yield f"derived[{number}].per", figure.per, [*metrics, PAGES, BASE_PAGES]
-        yield from ((f"derived[{number}].above.{key}", key, parameters) for key in figure.above)
-    for number, published in enumerate(experiment.published):
-        yield f"published[{number}].metric", published.metric, metrics + derived
-        yield from (
-            (f"published[{number}].where.{key}", key, parameters) for key in published.where
-        )
-    for number, drawn in enumerate(experiment.figures):
-        yield f"figure[{number}].metric", drawn.metric, metrics
-        if drawn.per:
-            yield f"figure[{number}].per", drawn.per, [PAGES, *metrics, *parameters]
-        yield from ((f"figure[{number}].groups", name, parameters) for name in drawn.groups)
-        yield from ((f"figure[{number}].where.{key}", key, parameters) for key in drawn.where)
-    yield from ((f"quick.{name}", name, parameters) for name in experiment.quick or ())
+        yield f"derived[{number}].of", [figure.of], metrics
+        yield f"derived[{number}].per", [figure.per], [*metrics, PAGES, BASE_PAGES]
+        yield f"derived[{number}].above", figure.above, parameters
+    for number, claim in enumerate(experiment.published):
+        yield f"published[{number}].metric", [claim.metric], metrics + derived
+        yield f"published[{number}].where", claim.where, parameters
+    for number, drawn in enumerate(experiment.figure):
+        yield f"figure[{number}].metric", [drawn.metric], metrics
+        yield f"figure[{number}].per", [drawn.per] * bool(drawn.per), [PAGES, *metrics, *parameters]
+        yield f"figure[{number}].groups", drawn.groups, parameters
+        yield f"figure[{number}].where", drawn.where, parameters
 
 
 def _parameters(table: Fields) -> dict[str, tuple[Value, ...]]:
@@ -316,15 +312,3 @@ def _root(table: Fields) -> Packages | None:
         return None
     entry = table.table("root")
     return read(entry, Packages, names=entry.strings("packages"), architecture=ARM64)
-
-
-def _published(table: Fields) -> Iterator[Published]:
-    for entry in table.tables("published"):
-        change, at_most = (
-            entry.optional(key, float) for key in ("change_percent", "at_most_percent")
-        )
-        if (change is None) == (at_most is None):
-            raise entry.error(
-                "change_percent", "or at_most_percent: give one of the two, which is the claim."
-            )
-        yield read(entry, Published, change=change, at_most=at_most)

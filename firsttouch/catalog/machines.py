@@ -81,12 +81,10 @@ class Machine:
     def count(self) -> int:
         return sum(kind.count for kind in self.cpus)
 
-    def cpu_kinds(self) -> list[CpuKind]:
-        return [kind for kind in self.cpus for _ in range(kind.count)]
-
     def kinds_of(self, cpus: int) -> list[CpuKind]:
         """Return the kind of each of a guest's `cpus`; they repeat the machine's CPUs in turn."""
-        return list(itertools.islice(itertools.cycle(self.cpu_kinds()), cpus))
+        kinds = [kind for kind in self.cpus for _ in range(kind.count)]
+        return list(itertools.islice(itertools.cycle(kinds), cpus))
 
     def boot_words(self, words: Sequence[str]) -> tuple[str, ...]:
         """Return an arm's boot words, with this machine's figures in place of their names.
@@ -125,7 +123,12 @@ def load_machine(name: str) -> Machine:
     if not 1 <= machine.count <= 8:
         raise table.error("cpus", f"has {machine.count} CPUs: give 1 to 8.")
     for cache in [machine.l3, *(c for kind in machine.cpus for c in (kind.l1d, kind.l1i, kind.l2))]:
-        if cache and not _is_possible(cache):
+        # A power of two has one bit.
+        if cache and (
+            min(cache.ways, cache.line) < 1
+            or cache.sets * cache.ways * cache.line != cache.size
+            or {cache.sets.bit_count(), cache.line.bit_count()} != {1}
+        ):
             raise table.error(
                 "cpus",
                 f"has an impossible cache: {cache.size} bytes in {cache.ways} ways of {cache.line}-"
@@ -143,15 +146,6 @@ def _midr(parent: Fields) -> int | None:
     if not re.fullmatch(r"0x[0-9a-f]{8}", text):
         raise table.error("value", f"is {text!r}: write MIDR_EL1 as 0x and 8 digits, 0x413fd0c1.")
     return int(text, 16)
-
-
-def _is_possible(cache: Cache) -> bool:
-    if cache.ways < 1 or cache.line < 1:
-        return False
-    powers = (cache.line, cache.sets)
-    return cache.sets * cache.ways * cache.line == cache.size and not any(
-        number & (number - 1) for number in powers
-    )
 
 
 _PROPERTIES: dict[str, Callable[[Cache], list[Value]]] = {

@@ -146,6 +146,7 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
         arguments = [*arguments[1:2], "--help"]
     # A command is the first word: --help and --version, which can stand before it, end here.
     parser = full_parser(next(iter(arguments), ""))
+    options.argv = arguments
     command: list[str] = []
     if list(arguments[:1]) == ["try"] and "--" in arguments:
         # What follows is a command, and no patch.

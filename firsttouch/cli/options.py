@@ -22,7 +22,9 @@ from firsttouch.quantities import parse_size
 
 _LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
 # What needs counts, other guests, or many at once.
-_NOT_TIMED = ("jobs", "matrix", "setting", "reply", "bisect", "fail_if")
+_NOT_TIMED = (
+    "machine", "layouts", "on", "jobs", "matrix", "setting", "reply", "bisect", "fail_if",
+)  # fmt: skip
 
 
 def option(
@@ -127,6 +129,7 @@ def request_of(
         profile=profile,
         out=options.out,
         architecture=load_architecture(getattr(options, "arch", DEFAULT_ARCHITECTURE)).name,
+        argv=tuple(getattr(options, "argv", ())),
     )
 
 
@@ -166,7 +169,7 @@ def check_time(options: argparse.Namespace) -> None:
             raise UserError(f"--arch {options.arch} is for times: give --time, too.")
         return
     for name in _NOT_TIMED:
-        if getattr(options, name, None):
+        if getattr(options, name, None) not in (None, False, [], HERE):
             raise UserError(
                 f"--time runs guests on this host, in turn: leave out --{name.replace('_', '-')}."
             )

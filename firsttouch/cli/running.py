@@ -182,8 +182,8 @@ def run_times(
         rounds = QUICK_ROUNDS if request.quick else ROUNDS
     if options.dry_run:
         timed = plan_times(request, release_of_request(request, reporter).name, contract, rounds)
-        cells = format_number_of(len(timed.cells), "cells")
-        boots = format_number_of(rounds * len(timed.arms) * len(timed.guests), "boots")
+        cells = format_number_of(len(timed.plan.cells) // len(timed.arms), "cells")
+        boots = format_number_of(rounds * len(timed.plan.groups), "boots")
         print(f"{cells} on each of {format_list(timed.arms, 9)}: {rounds} rounds, {boots}.")
         print(timed.note)
         return 0

@@ -18,7 +18,6 @@ from firsttouch.analysis.measurement import Case
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import (
-    BARE,
     BASE,
     UNNAMED,
     Arm,
@@ -220,10 +219,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.json:
         print(dump_json(changes_document(tried, cases)), end="")
     elif options.reply:
-        words = replace(request, around=(BARE,)).words() if options.matrix else request.words()
-        words += ["--matrix"] * options.matrix
-        words += ["--baseline", request.baseline] * (request.baseline != BASE)
-        print(reply(dataset, tried, cases, words), end="")
+        print(reply(dataset, tried, cases, request.argv), end="")
     else:
         console = output_console()
         if options.table:

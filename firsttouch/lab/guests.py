@@ -14,7 +14,6 @@ from firsttouch.building.kernel import SYMBOLS, kernel_of, obtain_image
 from firsttouch.building.patches import check_patches
 from firsttouch.building.program_root import RootArchive
 from firsttouch.building.programs import (
-    INIT,
     PMU,
     RECORDER,
     FileDisk,
@@ -230,12 +229,12 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     layout = layout_of(first.layout)
     return Guest(
         image=parts.places[arm.kernel],
-        init=parts.places[INIT],
+        init=parts.places[init_of(arm.kernel.architecture)],
         machine=machine,
         boot=(*machine.boot_words(arm.boot), *layout.words),
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
         files={
-            FTBENCH: parts.places[program_of(first)],
+            FTBENCH: parts.places[program_of(first, arm.kernel.architecture)],
             **_recorder(experiment, cells, parts),
             **({"/input": program.input} if program and program.input else {}),
         },

@@ -8,6 +8,7 @@ hardware takes two. Every figure of such a run would wrongly show no gain.
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -20,21 +21,13 @@ from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError
 from firsttouch.files import digest
 from firsttouch.lab.guests import FTBENCH, Job, Traced
-from firsttouch.lab.plan import Plan
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import with_traces
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json
-from firsttouch.vm.guest import Guest, PmuCounts
+from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import DEADLINE, Done, log_end, run_guest
-
-
-def measure_guest(guest: Guest, key: str, log: Path) -> Fields:
-    """Run `guest` as `guest_outcome` does, keep its outcome under `key` and return it."""
-    outcome = guest_outcome(guest, log)
-    keep_outcome(key, outcome)
-    return Fields(log, outcome)
 
 
 def guest_outcome(
@@ -46,11 +39,22 @@ def guest_outcome(
     prints nothing, or a line that is not a JSON object.
     """
     ended = run_guest(guest, log, deadline=DEADLINE, stop=stop)
-    printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
-    outcome: dict[str, Json] = {"commands": _join(printed, ended.counts, log)}
-    if ended.counts is not None:
-        outcome["not_modelled"] = list(ended.counts.not_modelled)
-    return outcome
+    counts, number = ended.counts.regions if ended.counts else (), 0
+    commands: list[Json] = []
+    for place, done in enumerate(ended.commands):
+        lines = printed_objects(place, done, log)
+        # The PMU counts regions in the order in which the lines name them.
+        named = sum(len(Fields(log, line).take("regions", list, [])) for line in lines)
+        commands.append({"lines": lines, "regions": list(counts[number : number + named])})
+        number += named
+    if ended.counts is None:
+        return {"commands": commands}
+    if number != len(counts):
+        raise GuestError(
+            f"the PMU counted {len(counts)} regions, but the guest's programs name {number}",
+            log_end(log),
+        )
+    return {"commands": commands, "not_modelled": list(ended.counts.not_modelled)}
 
 
 def printed_objects(number: int, done: Done, log: Path) -> list[Mapping[str, Json]]:
@@ -75,41 +79,16 @@ def printed_objects(number: int, done: Done, log: Path) -> list[Mapping[str, Jso
         ) from None
 
 
-def _join(
-    printed: list[list[Mapping[str, Json]]], counts: PmuCounts | None, log: Path
-) -> list[Json]:
-    """Return each command's lines, with the PMU's regions that belong to them.
-
-    The PMU counts regions in the order in which the lines name them.
-    """
-    named = [sum(len(Fields(log, line).take("regions", list, [])) for line in lines)
-             for lines in printed]  # fmt: skip
-    if counts is not None and sum(named) != len(counts.regions):
-        raise GuestError(
-            f"the PMU counted {len(counts.regions)} regions, but the guest's programs name "
-            f"{sum(named)}",
-            log_end(log),
-        )
-    commands: list[Json] = []
-    begin = 0
-    for lines, regions in zip(printed, named, strict=True):
-        counted = counts.regions[begin : begin + regions] if counts else ()
-        commands.append({"lines": list(lines), "regions": list(counted)})
-        begin += regions
-    return commands
-
-
-def measure_job(job: Job, logs: Path, stop: threading.Event) -> list[Result]:
-    """Run the guest of `job`, keep its outcome and return the results of its cells.
+def measure_job(job: Job, logs: Path, stop: threading.Event) -> None:
+    """Run the guest of `job` and keep its outcome.
 
     Raises GuestError, and keeps nothing, if it fails or recorded what cannot be used.
     """
     log = logs / job.cells[0].log_name
     outcome = guest_outcome(job.guest, log, stop=stop)
-    table = Fields(log, outcome)
-    derived = keep_traces(job.traced, table) if job.traced else table
+    if job.traced:
+        keep_traces(job.traced, Fields(log, outcome))
     keep_outcome(job.key, outcome)
-    return _results(job, derived)
 
 
 def keep_traces(traced: Traced, outcome: Fields) -> Fields:
@@ -124,13 +103,11 @@ def results_of(job: Job) -> list[Result] | None:
 
     Raises GuestError if this version cannot use what it recorded.
     """
-    outcome = stored_outcome(job.traced.key) if job.traced else stored_outcome(job.key)
+    outcome = stored_outcome(job.traced.key if job.traced else job.key)
     if outcome is None and job.traced and (recorded := stored_outcome(job.key)):
         outcome = keep_traces(job.traced, recorded)
-    return None if outcome is None else _results(job, outcome)
-
-
-def _results(job: Job, outcome: Fields) -> list[Result]:
+    if outcome is None:
+        return None
     modelled = outcome.strings("not_modelled") if outcome.has("not_modelled") else None
     return [
         Result(
@@ -151,40 +128,33 @@ PAGES = 1024
 KINDS = ("ldadd", "ldxr")
 
 
-def guard(jobs: Iterable[Job], plan: Plan, logs: Path, reporter: Reporter) -> None:
+def guard(jobs: Iterable[Job], logs: Path, reporter: Reporter) -> None:
     """Check the first job on a kernel without the features of each machine and number of CPUs."""
     checked = set()
     for job in jobs:
-        setup = job.cells[0].machine, job.guest.cpus
-        if plan.arm(job.cells[0]).kernel.unchanged and setup not in checked:
+        setup = machine, cpus = job.cells[0].machine, job.guest.cpus
+        if job.arm.kernel.unchanged and setup not in checked:
             checked.add(setup)
-            _check(job, logs, reporter)
+            log = logs / f"guard-{machine}-{cpus}.log"
+            faults = check_double_fault(functools.partial(_line_of, job, log), cpus)
+            where = machine + f" with {cpus} CPUs" * (cpus > 1)
+            reporter.say(
+                f"Guard: {job.arm.name} on {where} takes {faults:,} faults for {PAGES:,} atomics."
+            )
 
 
-def _check(job: Job, logs: Path, reporter: Reporter) -> None:
-    """Check for the double fault, once per kernel, machine, number of CPUs and QEMU.
+def _line_of(job: Job, log: Path, command: str) -> Fields:
+    """Return the last line that `command` prints on the kernel of `job`, from the store if it can.
 
-    The store keeps the outcome.
+    The guest has neither boot parameters nor a disk nor a PMU.
     """
-    machine, cpus = job.cells[0].machine, job.guest.cpus
-    where = machine if cpus == 1 else f"{machine} with {cpus} CPUs"
-
-    def run(command: str) -> Fields:
-        guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
-        key = guest_key(guest)
-        log = logs / f"guard-{machine}-{cpus}.log"
-        outcome = stored_outcome(key) or measure_guest(guest, key, log)
-        (done,) = outcome.tables("commands")
-        return done.tables("lines")[-1]
-
-    faults = check_double_fault(run, cpus)
-    arm = job.cells[0].arm
-    reporter.say(f"Guard: {arm} on {where} takes {faults:,} faults for 1,024 atomics.")
-
-
-def guard_command(kind: str, cpus: int) -> str:
-    size = PAGES * PAGE_SIZE
-    return f"{FTBENCH} populate --set-thp --by {kind} --page 4k --size {size} --cpus {cpus}"
+    guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
+    key = guest_key(guest)
+    outcome = stored_outcome(key)
+    if outcome is None:
+        outcome = Fields(log, guest_outcome(guest, log))
+        keep_outcome(key, outcome.rest())
+    return outcome.tables("commands")[0].tables("lines")[-1]
 
 
 def check_double_fault(run: Callable[[str], Fields], cpus: int = 1) -> int:
@@ -193,8 +163,10 @@ def check_double_fault(run: Callable[[str], Fields], cpus: int = 1) -> int:
     `run` runs a command in a guest of `cpus` CPUs and returns the line that it printed. Raises
     GuestError if there are not two faults per page: then QEMU hides the effect.
     """
+    rest = f"--page 4k --size {PAGES * PAGE_SIZE} --cpus {cpus}"
     for kind in KINDS:
-        faults = run(guard_command(kind, cpus)).table("metrics").optional("page_faults", int)
+        line = run(f"{FTBENCH} populate --set-thp --by {kind} {rest}")
+        faults = line.table("metrics").optional("page_faults", int)
         if faults is None:
             continue
         # The program itself and its threads take a few faults: allow one per ten pages.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -49,7 +49,8 @@ class Request:
     `tried` are arms without a file, which run with stock, its control and `baseline`.
     `settings` are values of parameters, `around` settings of the catalogue. `quick` asks for
     the quick form of experiments, `profile` for counts by function. `architecture` is that of
-    guests of KVM. `program` is what the experiment `COUNT` runs.
+    guests of KVM. `program` is what the experiment `COUNT` runs. `argv` are the words that ask for
+    this on the command line.
     """
 
     release: str = DEFAULT_RELEASE
@@ -70,25 +71,7 @@ class Request:
     on: str = HERE
     architecture: str = DEFAULT_ARCHITECTURE
     program: UserProgram | None = None
-
-    def words(self) -> list[str]:
-        """Return the options of `firsttouch lab` that ask for the same guests on another host."""
-        words = ["--release", self.release]
-        if self.source:
-            words = ["--source", str(self.source.absolute())]
-        for option, values in (
-            ("--machine", self.machines), ("--experiment", self.experiments), ("--arm", self.arms)
-        ):  # fmt: skip
-            words += [word for value in values for word in (option, value)]
-        for name, given in self.settings.items():
-            words += [word for value in given for word in ("--set", f"{name}={value}")]
-        names = [setting.name for setting in self.around if setting.name]
-        words += [word for name in names for word in ("--setting", name)]
-        if self.size is not None:
-            words += ["--size", str(self.size)]
-        if self.layouts:
-            words += ["--layouts", f"{self.layouts[0]}-{self.layouts[-1]}"]
-        return words + ["--quick"] * self.quick
+    argv: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,9 +124,7 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
     groups: list[tuple[Cell, ...]] = []
     seen: list[Params] = []
     for (name, setting), experiment in itertools.product(where, experiments):
-        # --size may make several combinations equal: keep one of them.
-        every = {tuple(params.items()): params
-                 for params in _all_params(experiment, machines[name], request.size)}  # fmt: skip
+        every = _all_params(experiment, machines[name], request.size)
         seen += every.values()
         chosen = {key: params for key, params in every.items()
                   if _is_chosen(params, request.settings)}  # fmt: skip
@@ -195,6 +176,8 @@ def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
     for name in names:
         if name not in catalog.experiments:
             load_experiment(name)
+        if request.quick and catalog.experiments[name].quick is None:
+            raise UserError(f"{name} has no quick form: leave out --quick.")
     chosen = [
         experiment
         for experiment in catalog.experiments.values()
@@ -202,18 +185,23 @@ def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
     ]
     if not request.quick:
         return chosen
-    for experiment in chosen:
-        if names and experiment.quick is None:
-            raise UserError(f"{experiment.name} has no quick form: leave out --quick.")
     return [experiment.quickly() for experiment in chosen if experiment.quick is not None]
 
 
-def _all_params(experiment: Experiment, machine: Machine, size: int | None) -> Iterator[Params]:
-    """Yield the parameters of each cell on a machine, with the size that was asked for."""
+def _all_params(
+    experiment: Experiment, machine: Machine, size: int | None
+) -> dict[tuple[tuple[str, Value], ...], Params]:
+    """Return the parameters of each cell on a machine, with the size that was asked for.
+
+    That may make several combinations equal: one of them is left.
+    """
     sized = {} if size is None or "size" not in experiment.parameters else {"size": size}
-    for listed in experiment.combinations():
-        for params in expand(listed, machine):
-            yield {**params, **sized}
+    every = [
+        {**params, **sized}
+        for listed in experiment.combinations()
+        for params in expand(listed, machine)
+    ]
+    return {tuple(params.items()): params for params in every}
 
 
 def _is_chosen(params: Params, settings: Mapping[str, Sequence[str]]) -> bool:
@@ -232,18 +220,14 @@ def _is_same(value: Value, given: str) -> bool:
         return False
 
 
-def _check_settings(request: Request, seen: Iterable[Params]) -> None:
+def _check_settings(request: Request, seen: Sequence[Params]) -> None:
     """Raise UserError for --set of a parameter or value that no cell has."""
-    values: dict[str, set[Value]] = {}
-    for params in seen:
-        for name, value in params.items():
-            values.setdefault(name, set()).add(value)
     for name, given in request.settings.items():
+        values = {params[name] for params in seen if name in params}
         for wanted in given:
-            if name not in values:
-                raise UserError(
-                    f"--set {name}={wanted}: no such parameter; {nearest(name, values)}"
-                )
-            if not any(_is_same(value, wanted) for value in values[name]):
-                near = nearest(wanted, map(str, values[name]))
+            if not values:
+                near = nearest(name, {each for params in seen for each in params})
+                raise UserError(f"--set {name}={wanted}: no such parameter; {near}")
+            if not any(_is_same(value, wanted) for value in values):
+                near = nearest(wanted, map(str, values))
                 raise UserError(f"--set {name}={wanted}: no such value; {near}")

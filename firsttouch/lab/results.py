@@ -136,23 +136,21 @@ def read_results(place: Path, timing: Timing = "icount") -> tuple[Result, ...]:
     """
     file = file_of_results(place)
     hint = "give a directory that `firsttouch lab --out` has filled"
+    results: dict[str, Result] = {}
     try:
-        data = file.read_bytes()
-        text = (lzma.decompress(data) if file.suffix == PACKED else data).decode(errors="replace")
+        for number, line in enumerate(_lines(file), 1):
+            if _timing_of(line) != timing:
+                continue
+            document = json_object(line)
+            if document is None:
+                raise UserError(f"{file}: line {number} is cut off or no result: measure again.")
+            _check_schema(document, file)
+            result = read_result(document, f"{file}: line {number}")
+            results[result.cell.identity] = result
     except OSError as error:
         raise UserError(f"{file} cannot be read ({error.strerror}): {hint}.") from None
-    except lzma.LZMAError as error:
+    except (EOFError, lzma.LZMAError) as error:
         raise UserError(f"{file} is not packed by xz ({error}): {hint}.") from None
-    results: dict[str, Result] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if _timing_of(line) != timing:
-            continue
-        document = json_object(line)
-        if document is None:
-            raise UserError(f"{file}: line {number} is cut off or no result: measure again.")
-        _check_schema(document, file)
-        result = read_result(document, f"{file}: line {number}")
-        results[result.cell.identity] = result
     return tuple(results.values())
 
 
@@ -193,12 +191,13 @@ def file_of_results(place: Path) -> Path:
 def timings_in(place: Path) -> set[Timing]:
     """Return the timings of the results in a directory or file, none if it has no results."""
     file = file_of_results(place)
-    if not file.is_file():
-        return set()
-    if file.suffix == PACKED:
-        return {"icount"}
-    with file.open(errors="replace") as lines:
-        return set(map(_timing_of, lines))
+    return set(map(_timing_of, _lines(file))) if file.is_file() else set()
+
+
+def _lines(file: Path) -> Iterator[str]:
+    opened = lzma.open if file.suffix == PACKED else open
+    with opened(file, "rt", errors="replace") as lines:
+        yield from lines
 
 
 def _timing_of(line: str) -> Timing:
@@ -211,8 +210,7 @@ def check_replaceable(directory: Path) -> None:
     """Raise UserError if a directory's results.jsonl has another schema, and so is to stay."""
     file = directory / FILE_NAME
     if file.exists():
-        with file.open(errors="replace") as lines:
-            _check_schema(json_object(lines.readline()) or {}, file)
+        _check_schema(json_object(next(_lines(file), "")) or {}, file)
 
 
 def _check_schema(document: Mapping[str, Json], file: Path) -> None:
@@ -226,16 +224,12 @@ def _check_schema(document: Mapping[str, Json], file: Path) -> None:
 def write_results(directory: Path, results: Iterable[Result], timing: Timing = "icount") -> None:
     """Replace the results of one timing in `directory`/results.jsonl by these."""
     file = directory / FILE_NAME
-    write_atomically(file, _text(results) + "".join(_others(file, timing)))
-
-
-def _others(file: Path, timing: Timing) -> Iterator[str]:
-    """Yield the whole lines of a file that have another timing."""
-    if file.exists():
-        with file.open() as lines:
-            for line in lines:
-                if line.endswith("\n") and _timing_of(line) != timing:
-                    yield line
+    others = [
+        line
+        for line in (_lines(file) if file.exists() else ())
+        if line.endswith("\n") and _timing_of(line) != timing
+    ]
+    write_atomically(file, _text(results) + "".join(others))
 
 
 def pack_results(file: Path, results: Iterable[Result]) -> None:

@@ -6,11 +6,10 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 from firsttouch.building.host_tools import (
     DTC,
@@ -48,9 +47,6 @@ from firsttouch.vm.guest import MEMORY
 # Seconds between two looks at guests that another run has locked.
 _POLL = 0.2
 
-# The results of a guest's cells, or why it has none.
-GuestOutcome: TypeAlias = Sequence[Result] | GuestError
-
 
 def guests_at_once(jobs: int | None) -> int:
     """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow."""
@@ -65,25 +61,27 @@ def run_guests(
     jobs: Mapping[str, Job],
     at_once: int,
     logs: Path,
-    done: MutableMapping[str, GuestOutcome],
-    ended: Callable[[str], None],
+    failed: MutableMapping[str, GuestError],
+    ended: Callable[[str], object] = lambda _: None,
 ) -> None:
     """Run the guests of `jobs`, by key, `at_once` at a time, and keep their outcomes.
 
-    `done` gets what came of each as soon as it is there, even if an exception
-    follows; then `ended` is called with its key, in this thread. A guest that
-    another run has locked is left for last: that run's outcome is used. `logs`
-    gets the kernels' logs. Raises OSError if the store cannot be written.
+    `failed` gets the errors, even if an exception follows. `ended` is called with the key of each
+    guest that has ended, in this thread. A guest that another run has locked is left for last:
+    that run's outcome is used. Raises OSError if the store cannot be written.
     """
     stop = threading.Event()
 
-    def end(key: str) -> None:
+    def end(key: str) -> bool:
         with locked(outcome_place(key).with_suffix(".lock")) as free:
-            if free and not stop.is_set():
-                try:
-                    done[key] = results_of(jobs[key]) or measure_job(jobs[key], logs, stop)
-                except GuestError as error:
-                    done[key] = error
+            if not free or stop.is_set():
+                return False
+            try:
+                if results_of(jobs[key]) is None:
+                    measure_job(jobs[key], logs, stop)
+            except GuestError as error:
+                failed[key] = error
+            return True
 
     left = list(jobs)
     with ThreadPoolExecutor(at_once) as pool:
@@ -91,10 +89,9 @@ def run_guests(
             while left:
                 tried = {pool.submit(end, key): key for key in left}
                 for future in as_completed(tried):
-                    future.result()
-                    if tried[future] in done:
+                    if future.result():
+                        left.remove(tried[future])
                         ended(tried[future])
-                left = [key for key in left if key not in done]
                 if left:
                     time.sleep(_POLL)
         finally:
@@ -121,10 +118,8 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
     guard finds no double fault. A cell that fails raises nothing; its error is
     in the outcome.
     """
-    release = release_of(request, reporter)
-    plan = make_plan(request, release.name, contract)
+    release, plan = _planned(request, contract, reporter)
     at_once = guests_at_once(request.jobs)
-    _check_host(plan)
     check_writable(request.out)
     check_replaceable(request.out)
     where, _, partition = request.on.partition(":")
@@ -135,26 +130,23 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
         jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
-        stored = [stored_results(job) for job in jobs]
-        missing = [job for job, ended in zip(jobs, stored, strict=True) if ended is None]
-        done: dict[str, GuestOutcome] = {}
+        stored = [(job, stored_results(job)) for job in jobs]
+        missing = {job.key: job for job, outcome in stored if outcome is None}
+        failed: dict[str, GuestError] = {}
         try:
-            guard(missing, plan, logs, reporter)
+            guard(missing.values(), logs, reporter)
             if missing and where == SLURM:
-                keys = {job.key for job in missing}
-                run_on_nodes(sorted(keys), partition, request, logs / "slurm", reporter)
+                run_on_nodes(sorted(missing), partition, request.argv, logs / "slurm", reporter)
             if missing:
-                _run_missing(missing, at_once, logs, done, reporter)
+                _run_missing(missing, at_once, logs, failed, reporter)
         finally:
             # An interrupted run leaves the results that it has.
-            collected = collect(plan, jobs, [
-                ended or _ended(job, done) for job, ended in zip(jobs, stored, strict=True)
-            ])  # fmt: skip
+            collected = collect(plan, stored, failed)
             write_results(request.out, collected.results)
     return collected
 
 
-def stored_results(job: Job) -> GuestOutcome | None:
+def stored_results(job: Job) -> Sequence[Result] | GuestError | None:
     try:
         return results_of(job)
     except GuestError as error:
@@ -162,16 +154,16 @@ def stored_results(job: Job) -> GuestOutcome | None:
         return error
 
 
-def _ended(job: Job, done: Mapping[str, GuestOutcome]) -> GuestOutcome | None:
-    """Return what came of a job; others with its key, for cells of other names, may have run."""
-    ended = done.get(job.key)
-    return ended if isinstance(ended, GuestError) else stored_results(job)
-
-
-def collect(plan: Plan, jobs: Sequence[Job], ended: Sequence[GuestOutcome | None]) -> RunResults:
+def collect(
+    plan: Plan,
+    stored: Iterable[tuple[Job, Sequence[Result] | GuestError | None]],
+    failed: Mapping[str, GuestError],
+) -> RunResults:
+    """Return what came of jobs: of those that the store did not have, what it has now."""
     results: dict[str, Result] = {}
     errors: dict[str, GuestError] = {}
-    for job, outcome in zip(jobs, ended, strict=True):
+    for job, before in stored:
+        outcome = before or failed.get(job.key) or stored_results(job)
         if isinstance(outcome, GuestError):
             errors |= {cell.identity: outcome for cell in job.cells}
         else:
@@ -185,56 +177,55 @@ def collect(plan: Plan, jobs: Sequence[Job], ended: Sequence[GuestOutcome | None
 
 
 def _run_missing(
-    missing: Sequence[Job],
+    jobs: Mapping[str, Job],
     at_once: int,
     logs: Path,
-    done: MutableMapping[str, GuestOutcome],
+    failed: MutableMapping[str, GuestError],
     reporter: Reporter,
 ) -> None:
-    jobs = {job.key: job for job in missing}
     said: set[str] = set()
 
     def ended(key: str) -> None:
         step.advance()
-        error = done[key]
-        if isinstance(error, GuestError) and str(error) not in said:
-            # An error may end several guests; details come last.
-            said.add(str(error))
+        # An error may end several guests; details come last.
+        if key in failed and (why := str(failed[key])) not in said:
+            said.add(why)
             reporter.say(f"Failed: {jobs[key].cells[0].title}; the other cells continue.")
 
     number = format_number_of(min(at_once, len(jobs)), "guests")
     reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
     with reporter.step("Measuring", "guests", len(jobs)) as step:
-        run_guests(jobs, at_once, logs, done, ended)
+        run_guests(jobs, at_once, logs, failed, ended)
 
 
 def run_task(request: Request, contract: Contract, reporter: Reporter) -> int:
     """Run the guests of this task of Slurm into the store; return how many have an outcome."""
-    release = release_of(request, reporter)
-    plan = make_plan(request, release.name, contract)
-    _check_host(plan)
+    release, plan = _planned(request, contract, reporter)
     source = source_of(request, release, reporter)
-    done: dict[str, GuestOutcome] = {}
+    failed: dict[str, GuestError] = {}
     with tempfile.TemporaryDirectory(prefix="firsttouch-task-") as scratch:
         logs = Path(scratch)
         jobs = {job.key: job for job in make_jobs(plan, build_parts(source, plan, logs, reporter))}
         share = share_of_task(Path(request.on.partition(":")[2]), jobs)
-        run_guests(share, guests_at_once(request.jobs), logs, done, lambda _: None)
-    return sum(not isinstance(ended, GuestError) for ended in done.values())
+        run_guests(share, guests_at_once(request.jobs), logs, failed)
+    return len(share) - len(failed)
 
 
-def _check_host(plan: Plan) -> None:
-    """Check for QEMU and dtc before a kernel is built, because keys of guests have their digests.
+def _planned(request: Request, contract: Contract, reporter: Reporter) -> tuple[Release, Plan]:
+    """Return the release and the plan of a request, if this host can run it.
 
-    They are needed even if all results are stored. Results also name the versions
-    of QEMU and of the compiler, which must not be missing when all guests have run.
+    Keys of guests have the digests of QEMU and dtc, and results name QEMU and the compiler: a
+    host without them is an error before a kernel is built, even if all results are stored.
     """
+    release = release_of(request, reporter)
+    plan = make_plan(request, release.name, contract)
     for machine in plan.catalog.machines.values():
         machine.check_cpu(qemu_cpus())
     check_plugins()
     find_tool(DTC)
     qemu_version()
     compiler_version()
+    return release, plan
 
 
 def release_of(request: Request, reporter: Reporter) -> Release:

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from firsttouch.building.store import outcome_place
 from firsttouch.errors import HostError, UserError
-from firsttouch.lab.plan import TASK, Request
+from firsttouch.lab.plan import TASK
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
 from firsttouch.vm.guest import MEMORY
@@ -43,9 +43,9 @@ def check_slurm() -> None:
 
 
 def run_on_nodes(
-    keys: Collection[str], partition: str, request: Request, logs: Path, reporter: Reporter
+    keys: Collection[str], partition: str, argv: Sequence[str], logs: Path, reporter: Reporter
 ) -> None:
-    """Run the guests with these keys as an array of jobs, and wait until the array has ended.
+    """Run the guests with these keys as an array of the command `argv`, and wait for its end.
 
     Without a name the `partition` is Slurm's default. `logs` gets what the tasks print. Raises
     HostError if Slurm refuses the array. An interrupt cancels it.
@@ -54,10 +54,9 @@ def run_on_nodes(
     logs.mkdir(parents=True, exist_ok=True)
     share = logs.absolute() / "guests"
     share.write_text("\n".join(keys))
-    task = [
-        sys.executable, "-m", "firsttouch", "lab", *request.words(), "--jobs", "1",
-        "--on", f"{TASK}:{share}",
-    ]  # fmt: skip
+    # Of an option that is given twice, the last counts.
+    more = ["--jobs", "1", "--on", f"{TASK}:{share}"]
+    task = [sys.executable, "-m", "firsttouch", *argv, *more]
     submit = [
         "sbatch", "--wait", "--parsable", "--job-name=firsttouch", f"--array=0-{tasks - 1}",
         "--ntasks=1", "--cpus-per-task=1", f"--mem={_GUEST_MEMORY >> 20}M",
@@ -83,9 +82,8 @@ def run_on_nodes(
         try:
             with reporter.step("Running on nodes", "guests", len(keys)) as step:
                 while waiting.poll() is None:
-                    step.at(sum(outcome_place(key).exists() for key in keys))
                     time.sleep(_POLL)
-                step.at(sum(outcome_place(key).exists() for key in keys))
+                    step.at(sum(outcome_place(key).exists() for key in keys))
         except BaseException:
             waiting.kill()
             subprocess.run(["scancel", "--quiet", job], check=False)

@@ -6,53 +6,36 @@ A round boots every arm, in turn forwards and backwards (ABBA).
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from firsttouch.building.host_tools import (
-    DTC,
-    available_memory,
-    compiler_version,
-    find_tool,
-    qemu_version,
-)
-from firsttouch.building.programs import init_of
+from firsttouch.building.host_tools import DTC, find_tool, qemu_version
 from firsttouch.building.store import locked
 from firsttouch.catalog.architectures import Architecture, load_architecture
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Experiment
-from firsttouch.errors import GuestError, HostError, UserError
+from firsttouch.errors import UserError
 from firsttouch.files import check_writable, digest, digest_bytes
 from firsttouch.lab.cells import Cell, host_name
-from firsttouch.lab.guests import (
-    FTBENCH,
-    Parts,
-    arguments,
-    build_parts,
-    change_digests,
-    disk_of,
-    program_of,
-)
+from firsttouch.lab.guests import Job, Parts, arguments, build_parts, disk_of, make_jobs
 from firsttouch.lab.outcomes import printed_objects
-from firsttouch.lab.plan import HERE, Plan, Request, make_plan
+from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import (
     Boot,
-    Provenance,
     Result,
     Times,
     check_replaceable,
-    host_of,
-    results_by_arm,
     write_results,
 )
 from firsttouch.lab.run import release_of, source_of
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_list, format_size
+from firsttouch.quantities import format_list
 from firsttouch.tables import Json
-from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.host import (
     check_kvm,
     choose_cpus,
@@ -61,52 +44,36 @@ from firsttouch.vm.host import (
     host_machine,
     read_host,
 )
-from firsttouch.vm.qemu import file_digest, guest_key
+from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import DEADLINE, run_guest
 
 ROUNDS, QUICK_ROUNDS, MOST_ROUNDS = 20, 8, 1000
 # Of a cell in one boot.
 _REPEATS = 5
-_SIZE = 64 << 20
+# Memory of a guest, in bytes: a mapping without a size, and the rest. With less than 512 MiB in
+# all, Linux boots without the huge zero page (hugepage_init() in mm/huge_memory.c), and so takes
+# other faults.
+_SIZE, _REST = 64 << 20, 768 << 20
 # Only times show what a broadcast costs, so it is timed without being asked for.
 _SEVERAL = "several-cpus"
 
 
 @dataclass(frozen=True)
 class TimedPlan:
-    """The cells that are timed, each once, and the arms; those of a guest have as many CPUs."""
+    """What is timed: a group of a plan's cells is a guest of every boot of an arm.
+
+    `cpus` are those of this host that vCPUs are pinned to, `note` says what cannot be timed.
+    """
 
     plan: Plan
-    cells: tuple[Cell, ...]
     arms: tuple[str, ...]
-    rounds: int
+    cpus: tuple[int, ...]
     note: str
-
-    @property
-    def guests(self) -> dict[int, list[int]]:
-        """The places of cells by number of CPUs: each group is a guest of every boot."""
-        groups: dict[int, list[int]] = {}
-        for place, cell in enumerate(self.cells):
-            groups.setdefault(cell.cpus, []).append(place)
-        return dict(sorted(groups.items()))
-
-    def built(self) -> Plan:
-        """Return the plan with what is timed alone, so that nothing else is built."""
-        of_arms = [replace(cell, arm=arm) for arm in self.arms for cell in self.cells]
-        return replace(self.plan, cells=tuple(of_arms), groups=())
 
 
 def plan_times(request: Request, release: str, contract: Contract, rounds: int) -> TimedPlan:
     if not 1 <= rounds <= MOST_ROUNDS:
         raise UserError(f"--boots {rounds} is out of range: give 1 to {MOST_ROUNDS:,}.")
-    for option, given in (
-        ("--machine", request.machines), ("--layouts", request.layouts),
-        ("--on", request.on != HERE),
-    ):  # fmt: skip
-        if given:
-            raise UserError(
-                f"--time measures this host, each boot in another layout: leave out {option}."
-            )
     tried = tuple(arm.name for arm in request.tried)
     arms = tuple(dict.fromkeys((BASE, CONTROL, *(request.arms or tried or ("on",)))))
     asked = request if tried else replace(request, arms=arms)
@@ -115,19 +82,18 @@ def plan_times(request: Request, release: str, contract: Contract, rounds: int) 
     if not (request.experiments or request.settings or request.quick):
         several = make_plan(replace(asked, experiments=(_SEVERAL,)), release, contract)
         plan = replace(plan, cells=(*plan.cells, *several.cells))
-    plan = replace(plan, catalog=plan.catalog.of_architecture(architecture.name))
-    most = len(choose_cpus(os.sched_getaffinity(0)))
-    cells: dict[str, Cell] = {}
+    cpus = choose_cpus(os.sched_getaffinity(0))
+    # The cells of a guest have as many CPUs; experiments may have cells in common.
+    guests: dict[int, dict[str, Cell]] = {}
     left_out: dict[str, None] = {}
     for cell in plan.cells:
         experiment = plan.catalog.experiments[cell.experiment]
-        if not _can_be_timed(experiment, cell, most, architecture):
+        if not _can_be_timed(experiment, cell, len(cpus), architecture):
             left_out[experiment.name] = None
         elif cell.arm == BASE:
-            # Experiments may have cells in common.
             timed = replace(cell, machine=host_name(architecture.name), timing="kvm")
-            cells.setdefault(command_of(experiment, cell), timed)
-    if not cells:
+            guests.setdefault(cell.cpus, {}).setdefault(arguments(experiment, cell.params), timed)
+    if not guests:
         raise UserError("--time can measure none of these cells: name populate or read-fault.")
     note = ""
     if left_out:
@@ -135,7 +101,20 @@ def plan_times(request: Request, release: str, contract: Contract, rounds: int) 
             f"Without cells of {format_list(list(left_out), 9)} that need a disk, modelled caches, "
             "other instructions or more CPUs."
         )
-    return TimedPlan(plan, tuple(cells.values()), arms, rounds, note)
+    groups = [
+        tuple(replace(cell, arm=arm) for cell in guests[number].values())
+        for arm in arms
+        for number in sorted(guests)
+    ]
+    machine = host_machine(cpus[0], architecture=architecture.name)
+    booted = {
+        name: replace(arm, kernel=replace(arm.kernel, architecture=architecture.name))
+        for name, arm in plan.catalog.arms.items()
+    }
+    catalog = replace(plan.catalog, arms=booted, machines={host_name(architecture.name): machine})
+    cells = tuple(itertools.chain(*groups))
+    plan = replace(plan, cells=cells, groups=tuple(groups), catalog=catalog)
+    return TimedPlan(plan, arms, tuple(cpus[: max(guests)]), note)
 
 
 def _can_be_timed(
@@ -154,25 +133,10 @@ def _can_be_timed(
     )
 
 
-def size_of(cell: Cell) -> int:
-    size = cell.params.get("size")
-    return size if isinstance(size, int) else _SIZE
-
-
-def command_of(experiment: Experiment, cell: Cell) -> str:
-    return f"{arguments(experiment, cell.params)} --repeat {_REPEATS} --counters core"
-
-
-# Memory of a guest beside a mapping, in bytes. With less than 512 MiB in all, Linux boots
-# without the huge zero page (hugepage_init() in mm/huge_memory.c), and so takes other faults.
-_REST = 768 << 20
-
-
 def time_cells(request: Request, contract: Contract, rounds: int, reporter: Reporter) -> Times:
     """Measure rounds, and write all results after each.
 
-    Raises HostError if this host has no KVM that boots the kernels, and GuestError if a later
-    guest fails.
+    Raises HostError if this host's KVM cannot run the kernels, and GuestError if a guest fails.
     """
     check_kvm(request.architecture)
     if load_architecture(request.architecture).device_tree:
@@ -184,141 +148,84 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        parts = build_parts(source, timed.built(), request.out / "log", reporter)
+        parts = build_parts(source, timed.plan, request.out / "log", reporter)
         bench = _Bench(timed, parts, request)
-        times = bench.unmeasured()
         if timed.note:
             reporter.say(timed.note)
         with reporter.step("Measuring", "rounds", rounds) as step:
             for number in range(1, rounds + 1):
-                times = bench.round(times, number)
+                for arm in timed.arms[:: 1 if number % 2 else -1]:
+                    bench.boot(number, arm)
+                times = bench.times()
                 write_results(request.out, times, "kvm")
                 step.advance()
     return times
 
 
 class _Bench:
-    """Boots guests of a plan on this host."""
+    """Boots the guests of a plan on this host, and has what they printed."""
 
     def __init__(self, timed: TimedPlan, parts: Parts, request: Request) -> None:
-        self._timed, self._parts, self._request = timed, parts, request
-        self._arms = {name: timed.plan.catalog.arms[name] for name in timed.arms}
+        self._request, self._cpus = request, timed.cpus
         self._architecture = load_architecture(request.architecture)
-        self._commands = [
-            command_of(timed.plan.catalog.experiments[cell.experiment], cell)
-            for cell in timed.cells
-        ]
-        most = max(cell.cpus for cell in timed.cells)
-        self.cpus = choose_cpus(os.sched_getaffinity(0))[:most]
-        self._machine = host_machine(self.cpus[0], architecture=self._architecture.name)
-        self._memory = max(map(size_of, timed.cells)) + _REST
-        if self._memory > available_memory():
-            raise HostError(
-                f"a guest needs {format_size(self._memory)}, more than is available: end other "
-                "programs, or give a smaller --size or --quick."
+        self._host = read_host(timed.cpus)
+        sizes = [cell.params.get("size") for cell in timed.plan.cells]
+        memory = max(size if isinstance(size, int) else _SIZE for size in sizes) + _REST
+        self._jobs = defaultdict[str, list[Job]](list)
+        for job in make_jobs(timed.plan, parts):
+            guest = replace(
+                job.guest,
+                commands=tuple(
+                    f"{command} --repeat {_REPEATS} --counters core"
+                    for command in job.guest.commands
+                ),
+                timing="hardware",
+                pmu=None,
+                memory=memory,
+                pinned=timed.cpus[: job.guest.cpus],
             )
+            self._jobs[job.arm.name].append(replace(job, guest=guest, key=guest_key(guest)))
+        self._boots = defaultdict[str, list[Boot]](list)
+        # By identity of the cell.
+        self._lines = defaultdict[str, list[Mapping[str, Json]]](list)
 
-    def _guest(self, arm: str, cpus: int, seed: int = 0) -> Guest:
-        booted, places = self._arms[arm], self._timed.guests[cpus]
-        first = self._timed.cells[places[0]]
-        program = program_of(first, self._architecture.name)
-        return Guest(
-            image=self._parts.places[booted.kernel],
-            init=self._parts.places[init_of(self._architecture.name)],
-            machine=self._machine,
-            boot=self._machine.boot_words(booted.boot),
-            commands=tuple(self._commands[place] for place in places),
-            files={FTBENCH: self._parts.places[program]},
-            cpus=cpus,
-            timing="hardware",
-            memory=self._memory,
-            port=port_for(booted.kernel),
-            kaslr_seed=seed,
-            pinned=tuple(self.cpus[:cpus]),
+    def times(self) -> Times:
+        during = [boot.host for boots in self._boots.values() for boot in boots]
+        disturbed = tuple(disturbances(self._host.before, during, self._cpus))
+        return tuple(
+            Result(
+                digest([job.key, self._host.processor, self._host.kernel, cell.identity]),
+                cell,
+                tuple(self._lines[cell.identity]),
+                None,
+                replace(
+                    job.provenance(cell),
+                    qemu=qemu_version(self._architecture.qemu),
+                    host=self._host,
+                    disturbed=disturbed,
+                ),
+                self._request.quick,
+                tuple(self._boots[arm]),
+            )
+            for arm, jobs in self._jobs.items()
+            for job in jobs
+            for cell in job.cells
         )
 
-    def unmeasured(self) -> Times:
-        host = read_host(self.cpus)
-        guests = [self._guest(arm, cpus) for arm in self._arms for cpus in self._timed.guests]
-        plan = digest([host.processor, host.kernel, *map(guest_key, guests)])
-        source = self._parts.source
-        try:
-            compiler = compiler_version()
-        except HostError:
-            # What was built elsewhere needs none.
-            compiler = ""
-        results = []
-        for name, arm in self._arms.items():
-            digests = {
-                "kernel source": source.sha256,
-                **change_digests(arm.kernel),
-                "kernel image": file_digest(self._parts.places[arm.kernel]),
-            }
-            for cell, guest_command in zip(self._timed.cells, self._commands, strict=True):
-                on_arm = replace(cell, arm=name)
-                made = Provenance(
-                    kernel_version=source.version,
-                    qemu=qemu_version(self._architecture.qemu),
-                    compiler=compiler,
-                    digests=digests,
-                    boot=self._guest(name, cell.cpus).command_line(),
-                    commands=(guest_command,),
-                    command=on_arm.command(source.given, arm if arm.tried else None),
-                    tried=arm.meaning if arm.tried else "",
-                    host=host,
-                )
-                key = digest([plan, on_arm.identity])
-                results.append(Result(key, on_arm, (), None, made, self._request.quick))
-        return tuple(results)
-
-    def round(self, times: Times, number: int) -> Times:
-        """Boot every arm once and return the times with that round.
-
-        Raises GuestError if a guest fails, HostError if the first of all does.
-        """
-        arms = list(self._arms)[:: 1 if number % 2 else -1]
-        try:
-            booted = {arm: self._boot(number, arm) for arm in arms}
-        except GuestError as error:
-            if number > 1:
-                raise
-            raise HostError(
-                f"KVM of this host did not run a guest ({str(error).rstrip('.')}): see the "
-                "log below.",
-                error.detail,
-            ) from None
-        by_arm = results_by_arm(times)
-        firsts = [of_arm[0] for of_arm in by_arm.values()]
-        during = [boot.host for result in firsts for boot in result.boots]
-        during += [boot.host for boot, _ in booted.values()]
-        disturbed = tuple(disturbances(host_of(times).before, during, self.cpus))
-        results = []
-        for arm, of_arm in by_arm.items():
-            boot, printed = booted[arm]
-            for result, lines in zip(of_arm, printed, strict=True):
-                results.append(
-                    replace(
-                        result,
-                        lines=(*result.lines, *({"round": number, **line} for line in lines)),
-                        boots=(*result.boots, boot),
-                        provenance=replace(result.provenance, disturbed=disturbed),
-                    )
-                )
-        return tuple(results)
-
-    def _boot(self, number: int, arm: str) -> tuple[Boot, Sequence[Sequence[Mapping[str, Json]]]]:
+    def boot(self, number: int, arm: str) -> None:
+        """Boot the guests of an arm once; GuestError if one of them fails."""
         # Every boot has a layout of its own, the same for everybody; 0 would be no seed. Without
         # a device tree the kernel takes its seed from the CPU, and tells nobody.
         seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1
         seed_word = f"{seed:#x}" if self._architecture.device_tree else ""
         log = self._request.out / "log" / f"time-{number}-{arm}.log"
-        printed: dict[int, Sequence[Mapping[str, Json]]] = {}
         begin = time.monotonic()
-        for cpus, places in self._timed.guests.items():
-            ended = run_guest(self._guest(arm, cpus, seed), log, deadline=DEADLINE)
-            for place, done in zip(places, ended.commands, strict=True):
-                printed[place] = printed_objects(place, done, log)
+        for job in self._jobs[arm]:
+            ended = run_guest(replace(job.guest, kaslr_seed=seed), log, deadline=DEADLINE)
+            for place, (cell, done) in enumerate(zip(job.cells, ended.commands, strict=True)):
+                self._lines[cell.identity] += [
+                    {"round": number, **line} for line in printed_objects(place, done, log)
+                ]
         log.unlink()
         taken = round(time.monotonic() - begin, 2)
-        boot = Boot(number, seed_word, taken, condition(self.cpus))
-        return boot, [printed[place] for place in sorted(printed)]
+        self._boots[arm].append(Boot(number, seed_word, taken, condition(self._cpus)))

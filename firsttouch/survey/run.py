@@ -133,7 +133,7 @@ def read_line(task: Task, number: int, line: str) -> Sample:
     printed = parse_json(line, "a line of ftbench")
     if not printed.has("metrics"):
         raise printed.error("metrics", "is missing.")
-    metrics = printed.table("metrics").numbers()
+    metrics = printed.table("metrics").values_of(float)
     size = printed.table("params").scalars().get("size")
     if metrics and isinstance(size, int):
         metrics["size"] = size

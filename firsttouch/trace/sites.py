@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 
-from firsttouch.tables import Fields, Json, dump_json, read, read_document
+from firsttouch.tables import Fields, Json, dump_json, read, read_json
 from firsttouch.trace.spaces import ANONYMOUS
 from firsttouch.trace.totals import ATOMIC
 
@@ -211,7 +211,7 @@ def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
 
 def read_trace(file: Path) -> Trace:
     """Return the trace in a trace.json; UserError if it cannot be read or is none."""
-    return parse_trace(read_document(file, "trace", "trace the command again"))
+    return parse_trace(read_json(file))
 
 
 def parse_trace(table: Fields) -> Trace:

@@ -10,8 +10,6 @@ import io
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 
@@ -26,7 +24,7 @@ from firsttouch.analysis.changes import (
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case
-from firsttouch.catalog.arms import BASE, UNNAMED, Arm
+from firsttouch.catalog.arms import BASE
 from firsttouch.quantities import format_change, format_list, format_number_of
 from firsttouch.tables import Json
 from firsttouch.views.comparison import Comparison, Line, print_comparison
@@ -202,12 +200,12 @@ def reply(
     dataset: Dataset,
     tried: Sequence[Changes],
     profiled: Mapping[str, Sequence[Case]],
-    options: Sequence[str],
+    argv: Sequence[str],
 ) -> str:
     """Return the text of a mail about what the arms of `tried` change.
 
     `profiled` has by arm the cells that ran again with counts by function.
-    `options` are those that select what ran, without the arms.
+    `argv` asked for it.
     """
     text = io.StringIO()
     console = Console(file=text, width=_WIDTH, highlight=False, color_system=None)
@@ -216,9 +214,7 @@ def reply(
         cases = profiled.get(changes.arm, ())
         print_tables(function_tables(cases, changes.base, changes.arm), console)
         console.print()
-    names = {name for changes in tried for name in (changes.base, changes.arm)}
-    arms = [arm for name, arm in dataset.catalog.arms.items() if arm.tried and name in names]
-    words = ["firsttouch", "try", *(word for arm in arms for word in _options(arm)), *options]
+    words = ["firsttouch", *(word for word in argv if word != "--reply")]
     lines = [
         *_wrapped(text.getvalue()), "To repeat it:", *_command(words), "",
         *_wrapped("\n".join(_made(dataset))), "", *textwrap.wrap(_LIMITS, _WIDTH),
@@ -232,17 +228,6 @@ def _wrapped(text: str) -> Iterator[str]:
         yield from textwrap.wrap(
             line, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
         ) or [""]
-
-
-def _options(arm: Arm) -> Sequence[str]:
-    """Return the options that make an arm; its files have their names alone, as in a mail."""
-    kernel = replace(
-        arm.kernel,
-        patches=tuple(Path(file.name) for file in arm.kernel.patches),
-        fragments=tuple(Path(file.name) for file in arm.kernel.fragments),
-    )
-    words = replace(arm, kernel=kernel).options()
-    return words[2:] if arm.name == UNNAMED else words
 
 
 def _command(words: Sequence[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.errors import GuestError, UserError
-from firsttouch.files import check_room, read_end
+from firsttouch.files import check_room
 from firsttouch.processes import child_process
 from firsttouch.quantities import format_duration, format_size
 from firsttouch.tables import Json, json_object
@@ -39,9 +39,8 @@ SILENCE = 240.0
 # Seconds after which a guest that prints goes on for no good reason: the longest of
 # the default plan takes two minutes.
 DEADLINE = 3600.0
-# Bytes of a kernel's log after which its guest is ended, and those read of its end.
-_LOG, _LOG_END = 64 << 20, 1 << 16
-_LOG_LINES = 20
+# Bytes of a kernel's log after which its guest is ended, and how many of its lines an error has.
+_LOG, _LOG_LINES = 64 << 20, 20
 
 
 class StoppedError(Exception):
@@ -161,7 +160,7 @@ def _check_log(log: Path) -> None:
 
 def log_end(log: Path) -> list[str]:
     """Return the last lines of a kernel's log, for an error about its guest."""
-    return read_end(log, _LOG_END).splitlines()[-_LOG_LINES:]
+    return log.read_text(errors="replace").splitlines()[-_LOG_LINES:] if log.exists() else []
 
 
 _COMMAND_ENDED = re.compile(r"\n?^\{\"command\": (\d+), \"status\": (\d+)\}\n", re.M)

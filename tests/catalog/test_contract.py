@@ -54,5 +54,5 @@ def test_values_that_a_user_or_a_machine_gives_are_held_to_the_same_bounds(
 ) -> None:
     experiment = load_experiment("populate")
     contract.check_params(experiment, {"by": "ldadd", "size": 4096})
-    with pytest.raises(UserError, match="size is 100: give at least 4 KiB"):
+    with pytest.raises(UserError, match="size is 100: give at least 4096"):
         contract.check_params(experiment, {"by": "ldadd", "size": 100})

@@ -51,8 +51,7 @@ def _parsed(command: str) -> list[Cell]:
 def _timed(request: Request) -> list[Cell]:
     """Return the cells that `lab --time` measures of each arm, but those that are always there."""
     timed = plan_times(request, request.release, real_contract(), 1)
-    arms = [arm for arm in timed.arms if arm in request.arms]
-    return [replace(cell, arm=arm) for arm in arms for cell in timed.cells]
+    return [cell for cell in timed.plan.cells if cell.arm in request.arms]
 
 
 def _cells(request: Request) -> list[Cell]:

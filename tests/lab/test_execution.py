@@ -15,7 +15,6 @@ from firsttouch.files import REPOSITORY
 from firsttouch.lab import outcomes
 from firsttouch.lab import run as run_module
 from firsttouch.lab.guests import Job
-from firsttouch.lab.run import GuestOutcome
 from firsttouch.tables import Fields, Json
 from tests.support.guest_runs import execute, given, make_jobs
 
@@ -84,7 +83,7 @@ def test_a_guest_that_fails_is_no_reason_to_end() -> None:
             raise GuestError("no memory", ["the log"])
         return given(key)
 
-    done: dict[str, GuestOutcome] = {}
-    assert len(execute(jobs, run, done=done)) == 9
-    assert [key for key in jobs if isinstance(done[key], GuestError)] == bad
+    failed: dict[str, GuestError] = {}
+    assert len(execute(jobs, run, failed=failed)) == 9
+    assert [key for key in jobs if key in failed] == bad
     assert not any(outcome_place(key).exists() for key in bad)

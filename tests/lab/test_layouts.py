@@ -134,7 +134,9 @@ def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_wi
     assert [result.cell.layout for result in results] == [0, 1, 2] * 2
     for arm, faults in (("stock", 512), ("on", 256)):
         of_arm = [result for result in results if result.cell.arm == arm]
-        counted = [Fields("", result.lines[-1]).table("metrics").numbers() for result in of_arm]
+        counted = [
+            Fields("", result.lines[-1]).table("metrics").values_of(float) for result in of_arm
+        ]
         assert [metrics["page_faults"] for metrics in counted] == [faults] * 3
         for name in ("device tree", "initial RAM disk", "ftbench"):
             assert len({result.provenance.digests[name] for result in of_arm}) == 3, name

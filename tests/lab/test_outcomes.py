@@ -6,31 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes
-from firsttouch.lab.outcomes import measure_guest
+from firsttouch.lab.outcomes import guest_outcome
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest, PmuCounts
 from firsttouch.vm.supervision import Done, GuestOutput
 from tests.support.results import make_region
 
-_KEY = "ab" * 32
-
 
 def _measure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[Done], counts: PmuCounts | None,
     log: str = "",
-) -> list[dict[str, Json]]:  # fmt: skip
+) -> dict[str, Json]:  # fmt: skip
     (tmp_path / "log").write_text(log)
     ended = GuestOutput(tuple(done), counts)
     monkeypatch.setattr(outcomes, "run_guest", lambda *_, **__: ended)
     guest = Guest(Path("i"), Path("i"), load_machine("neoverse-n1"), (), ("/ftbench",))
-    measure_guest(guest, _KEY, tmp_path / "log")
-    outcome = stored_outcome(_KEY)
-    assert outcome is not None
-    return [dict(command) for command in outcome.objects("commands")]
+    return guest_outcome(guest, tmp_path / "log")
 
 
 def _done(*lines: dict[str, Json]) -> Done:
@@ -38,24 +32,23 @@ def _done(*lines: dict[str, Json]) -> Done:
 
 
 def test_regions_go_to_the_commands_that_name_them(
-    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     regions = [make_region({"instructions": number}) for number in range(3)]
     done = [_done({"regions": ["a", "b"]}), _done({"files": {}}, {"regions": ["c"]})]
-    commands = _measure(tmp_path, monkeypatch, done, PmuCounts(tuple(regions), ("tlb",)))
-    assert [command["regions"] for command in commands] == [regions[:2], regions[2:]]
-    assert commands[1]["lines"] == [{"files": {}}, {"regions": ["c"]}]
-    outcome = stored_outcome(_KEY)
-    assert outcome is not None and outcome.strings("not_modelled") == ("tlb",)
+    outcome = _measure(tmp_path, monkeypatch, done, PmuCounts(tuple(regions), ("tlb",)))
+    assert outcome == {
+        "commands": [
+            {"lines": [{"regions": ["a", "b"]}], "regions": regions[:2]},
+            {"lines": [{"files": {}}, {"regions": ["c"]}], "regions": regions[2:]},
+        ],
+        "not_modelled": ["tlb"],
+    }
 
 
-def test_without_a_pmu_nothing_is_counted(
-    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (command,) = _measure(tmp_path, monkeypatch, [_done({"regions": ["a"]})], None)
-    assert command["regions"] == []
-    outcome = stored_outcome(_KEY)
-    assert outcome is not None and not outcome.has("not_modelled")
+def test_without_a_pmu_nothing_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = _measure(tmp_path, monkeypatch, [_done({"regions": ["a"]})], None)
+    assert outcome == {"commands": [{"lines": [{"regions": ["a"]}], "regions": []}]}
 
 
 @pytest.mark.parametrize(
@@ -69,11 +62,10 @@ def test_without_a_pmu_nothing_is_counted(
         ([Done(0, ("{}", "Segmentation fault"))], "", "not a JSON object: 'Segmentation fault'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_trusted_fails_and_is_not_kept(
-    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, done: list[Done],
+def test_what_cannot_be_trusted_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[Done],
     log: str, complaint: str,
 ) -> None:  # fmt: skip
     with pytest.raises(GuestError, match=complaint) as error:
         _measure(tmp_path, monkeypatch, done, PmuCounts((make_region(),), ()), log)
     assert error.value.detail == log.splitlines()
-    assert stored_outcome(_KEY) is None

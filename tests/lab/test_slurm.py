@@ -9,7 +9,6 @@ from rich.console import Console
 
 from firsttouch.errors import HostError, UserError
 from firsttouch.lab import slurm
-from firsttouch.lab.plan import Request
 from firsttouch.lab.slurm import check_slurm, run_on_nodes, share_of_task
 from firsttouch.progress import Reporter
 
@@ -50,14 +49,14 @@ def test_an_interrupt_cancels_the_array(
     said = io.StringIO()
     with pytest.raises(KeyboardInterrupt):
         run_on_nodes(
-            ["aa", "bb"], "p", Request(experiments=("populate",)),
+            ["aa", "bb"], "p", ["lab", "--set", "by=swp", "--on", "slurm:p"],
             tmp_path / "a%b", Reporter(Console(file=said, width=1000)),
         )  # fmt: skip
     words = (programs / "sbatch.given").read_text().splitlines()
     assert {"--wait", "--array=0-1", "--partition=p", f"--output={tmp_path}/a%%b/%A-%a.log"} <= {
         *words
     }
-    assert "lab --release 6.12 --experiment populate --jobs 1 --on task:" in words[-1]
+    assert "lab --set by=swp --on slurm:p --jobs 1 --on task:" in words[-1]
     assert "Slurm job 7: 2 tasks" in said.getvalue()
     assert (programs / "scancel.given").read_text() == "--quiet 7\n"
 
@@ -65,7 +64,7 @@ def test_an_interrupt_cancels_the_array(
 def test_what_sbatch_refuses_is_shown(programs: Path, tmp_path: Path) -> None:
     (programs / "sbatch").write_text("#!/bin/sh\necho 'error: no such account' >&2; exit 1\n")
     with pytest.raises(HostError, match="SBATCH_ACCOUNT") as raised:
-        run_on_nodes(["aa"], "", Request(), tmp_path, Reporter())
+        run_on_nodes(["aa"], "", ["lab"], tmp_path, Reporter())
     assert raised.value.detail == ["error: no such account"]
 
 

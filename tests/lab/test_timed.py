@@ -20,15 +20,15 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.main import main
-from firsttouch.errors import GuestError, HostError
 from firsttouch.files import digest, digest_file
-from firsttouch.lab import timed
+from firsttouch.lab import guests, timed
 from firsttouch.lab.guests import Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME, Times, read_times
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.host import Condition
+from firsttouch.vm.qemu import Inputs
 from firsttouch.vm.supervision import Done, GuestOutput
 from tests.conftest import TRIED
 from tests.support.contract import real_contract
@@ -104,7 +104,12 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
     monkeypatch.setattr(timed, "check_kvm", lambda _architecture: None)
     monkeypatch.setattr(timed, "build_parts", parts)
     monkeypatch.setattr(timed, "source_of", source)
-    monkeypatch.setattr(timed, "guest_key", key)
+    for module in (timed, guests):
+        monkeypatch.setattr(module, "guest_key", key)
+    # Without KVM, QEMU makes no device tree of the host's CPU.
+    monkeypatch.setattr(
+        guests, "inputs", lambda guest: Inputs({"init": guest.init}, {}, "qemu-system-aarch64")
+    )
     monkeypatch.setattr(timed, "run_guest", lambda *args, **more: simulated.run(*args, **more))
     quiet = Condition(0.0, 2_400_000, "performance", 0)
     monkeypatch.setattr(timed, "condition", lambda _cpus: quiet)
@@ -171,21 +176,6 @@ def test_the_default_plan_has_touches_of_several_cpus(
     assert "several-cpus" not in capsys.readouterr().out
 
 
-def test_the_first_guest_that_fails_is_kvms_fault_a_later_one_is_its_own(
-    machine: _Machine, contract: Contract
-) -> None:
-    def fail(boot: int) -> None:
-        raise GuestError("the guest printed nothing for 4 min, so it was ended", ["the end"])
-
-    machine.before = fail
-    with pytest.raises(HostError, match="KVM of this host did not run a guest") as caught:
-        _measure(contract, 2)
-    assert caught.value.detail == ["the end"]
-    machine.before = lambda boot: fail(boot) if boot > 3 else None
-    with pytest.raises(GuestError, match="printed nothing"):
-        _measure(contract, 2)
-
-
 _LAB = ["lab", "--time", "--experiment", "populate", "--set", "page=4k", "--quick"]
 
 
@@ -227,6 +217,7 @@ def test_the_file_names_no_host_and_no_user(machine: _Machine, contract: Contrac
         (["--boots", "0"], "--boots 0 is out of range"),
         (["--machine", "cortex-a72"], "leave out --machine"),
         (["--layouts", "3"], "leave out --layouts"),
+        (["--on", "slurm"], "leave out --on"),
     ],
 )
 def test_what_only_counts_have_is_refused(

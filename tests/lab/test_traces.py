@@ -65,7 +65,7 @@ def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
     assert trace is not None
     assert trace.faults > 10
     metrics = measure(result, load_experiment("doubles")).metrics
-    assert metrics.keys() == RECORDED.keys()
+    assert metrics.keys() == {*RECORDED}
     assert metrics["faults"] == trace.faults
     kinds = ("atomic", "exclusive", "load_store", "apart")
     assert metrics["doubles"] == sum(metrics[f"doubles_{kind}"] for kind in kinds)
@@ -162,7 +162,7 @@ def test_a_recording_that_cannot_be_used_fails_its_cell_and_no_other(
     catalog = load_catalog(("doubles",), ("neoverse-n1",), ("stock",))
     plan = Plan(cells, (bad.cells, good.cells), catalog)
     # The same guest would record the same: it does not run again.
-    collected = collect(plan, [bad, good], [stored_results(job) for job in (bad, good)])
+    collected = collect(plan, [(job, stored_results(job)) for job in (bad, good)], {})
     assert [result.cell for result in collected.results] == list(good.cells)
     ((cell, error),) = collected.failures
     assert (cell,) == bad.cells and "recorded no faults" in str(error)

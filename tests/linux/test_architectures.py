@@ -77,7 +77,7 @@ def test_lab_time_runs_to_its_end_with_debians_image(
         return obtain_image(debian, sources(release), reporter)
 
     monkeypatch.setattr(guests, "obtain_image", debians)
-    monkeypatch.setattr(timed, "port_for", lambda _kernel: "pci")
+    monkeypatch.setattr(guests, "port_for", lambda _kernel: "pci")
     request = replace(_REQUEST, release=release, out=tmp_path)
     times = timed.time_cells(request, real_contract(), 1, reporter)
     assert list(results_by_arm(times)) == ["stock", "again", "on"]

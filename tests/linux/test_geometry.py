@@ -175,7 +175,7 @@ def _as_sysfs(kind: str, level: int, cache: Cache) -> dict[str, str]:
 def _caches(machine: Machine) -> list[list[dict[str, str]]]:
     """What sysfs must say of each CPU's caches."""
     expected = []
-    for kind in machine.cpu_kinds():
+    for kind in machine.kinds_of(machine.count):
         caches = [_as_sysfs("Data", 1, kind.l1d), _as_sysfs("Instruction", 1, kind.l1i)]
         caches += [_as_sysfs("Unified", 2, kind.l2)] if kind.l2 else []
         caches += [_as_sysfs("Unified", 3, machine.l3)] if machine.l3 else []
@@ -214,6 +214,6 @@ def test_machine_of_the_catalogue(
     outcome = outcomes.of(guest, f"{release} {name}")
     assert all(done.status == 0 for done in outcome.commands)
     assert _seen(outcome.commands) == _caches(machine)
-    ways = [kind.l1d.way_size for kind in machine.cpu_kinds()]
+    ways = [kind.l1d.way_size for kind in machine.kinds_of(machine.count)]
     colors = max(min(max(ways) // _PAGE, _RESERVED), 1)
     _check("\n".join(outcome.log), colors, ways.index(max(ways)))

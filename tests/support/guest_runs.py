@@ -16,10 +16,11 @@ from unittest import mock
 
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
+from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
-from firsttouch.lab.run import GuestOutcome, run_guests
+from firsttouch.lab.run import run_guests
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from tests.support.sources import fake_source
@@ -42,14 +43,14 @@ def make_jobs(number: int) -> dict[str, Job]:
 
 def given(key: str) -> dict[str, Json]:
     """Return the outcome of a guest that is not run."""
-    return {"commands": [key] * 20}
+    return {"commands": [], "key": key}
 
 
 def execute(
     jobs: Mapping[str, Job],
     run: Run = given,
     at_once: int = 1,
-    done: dict[str, GuestOutcome] | None = None,
+    failed: dict[str, GuestError] | None = None,
 ) -> list[str]:
     """Run guests that are not booted until all have ended; return the keys of those that ran."""
     ran: list[str] = []
@@ -62,10 +63,8 @@ def execute(
     with (
         tempfile.TemporaryDirectory() as logs,
         mock.patch.object(outcomes, "guest_outcome", outcome),
-        # A result names files that a guest which is not booted does not have.
-        mock.patch.object(outcomes, "_results", lambda job, _: [job.key]),
     ):
-        run_guests(jobs, at_once, Path(logs), {} if done is None else done, lambda _: None)
+        run_guests(jobs, at_once, Path(logs), {} if failed is None else failed)
     return ran
 
 

@@ -11,13 +11,11 @@ import pytest
 
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import INIT, PMU, build_ftbench
-from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
-from firsttouch.lab.outcomes import measure_guest
+from firsttouch.lab.outcomes import guest_outcome
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest, Pmu
-from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import Done, run_guest
 
 pytestmark = pytest.mark.kernel
@@ -60,8 +58,7 @@ def test_a_command_that_fails_fails_the_cell_with_what_it_said(
 ) -> None:
     asked = guest("/ftbench poplate")
     with pytest.raises(GuestError, match=r"command 0 .* status 2: ftbench: .*populate") as error:
-        measure_guest(asked, guest_key(asked), tmp_path / "log")
-    assert stored_outcome(guest_key(asked)) is None
+        guest_outcome(asked, tmp_path / "log")
     assert any("populate" in line for line in error.value.detail)
 
 

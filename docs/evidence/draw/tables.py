@@ -15,7 +15,7 @@ from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import USER, compare_functions, profiles_of
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
-from firsttouch.quantities import format_change, format_fixed, format_value
+from firsttouch.quantities import format_change, format_value
 from firsttouch.views.names import changes_of, format_params, varying, verdict_words
 from firsttouch.views.rows import kernel_versions, spread_table
 from firsttouch.views.tables import Table, markdown
@@ -170,7 +170,7 @@ def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:
     others = [values for _, values in rows[len(large) :]]
 
     def total(of_rows: Sequence[Mapping[str, float]]) -> list[str]:
-        return [format_fixed(sum(each.get(head, 0) for each in of_rows), 1) for head in heads]
+        return [f"{sum(each.get(head, 0) for each in of_rows):,.1f}" for head in heads]
 
     lines = [[f"`{name}`", *total([values])] for name, values in large]
     lines.append([f"{len(others)} others", *total(others)])

@@ -26,7 +26,7 @@ def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart
 
     They are those of its file, or else a row for each case, and the faults that were sampled.
     """
-    drawn = cases[0].experiment.figures
+    drawn = cases[0].experiment.figure
     if not drawn and len(cases) > 1 and (metric := _metric(cases)):
         names = _varying(cases)
         groups = tuple(names[:1]) if len(names) > 1 else ()
@@ -103,7 +103,7 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
         f"{describe(groups)}.",
         draw_dumbbells(groups, symbols(dataset.catalog, arms), what),
     )
-    heading = f"{what}, {platform}" if len(cases[0].experiment.figures) > 1 else platform
+    heading = f"{what}, {platform}" if len(cases[0].experiment.figure) > 1 else platform
     return [Chart(heading, drawn.caption, picture)]
 
 
