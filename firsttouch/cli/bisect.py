@@ -23,8 +23,8 @@ from firsttouch.lab.run import release_of, run_lab
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_count
-from firsttouch.views.names import cell_name
 from firsttouch.views.profile import changed_functions, functions_table
+from firsttouch.views.rows import cell_name
 from firsttouch.views.tables import print_table
 from firsttouch.views.terminal import output_console, plain
 

@@ -50,9 +50,8 @@ from firsttouch.tables import dump_json
 from firsttouch.views.changes import changes_document, compared_arms, reply
 from firsttouch.views.comparison import print_comparison
 from firsttouch.views.html.page import flame_graphs, write_figures, write_report
-from firsttouch.views.names import cell_name
 from firsttouch.views.profile import function_tables
-from firsttouch.views.rows import print_dataset
+from firsttouch.views.rows import cell_name, print_dataset
 from firsttouch.views.tables import print_table
 from firsttouch.views.terminal import output_console
 

@@ -12,8 +12,17 @@ from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case, Platform
 from firsttouch.catalog.arms import BASE
 from firsttouch.quantities import format_change, format_list, format_ratio, format_value
-from firsttouch.views.names import QUICK, SPREAD, cell_name, spread_words, verdict_words
-from firsttouch.views.rows import by_experiment, change_words, row_table, spread_table
+from firsttouch.views.rows import (
+    QUICK,
+    SPREAD,
+    by_experiment,
+    cell_name,
+    change_words,
+    row_table,
+    spread_table,
+    spread_words,
+    verdict_words,
+)
 from firsttouch.views.tables import Table, print_table, print_tables
 from firsttouch.views.terminal import heading, plain
 

@@ -28,7 +28,6 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.quantities import format_change, format_list, format_number_of
 from firsttouch.tables import Json
 from firsttouch.views.comparison import Comparison, Line, print_comparison
-from firsttouch.views.names import cell_name
 from firsttouch.views.profile import (
     UNITS,
     changed_in,
@@ -36,6 +35,7 @@ from firsttouch.views.profile import (
     format_signed,
     function_tables,
 )
+from firsttouch.views.rows import cell_name
 from firsttouch.views.tables import print_tables
 
 SCHEMA = 1

@@ -19,7 +19,7 @@ from firsttouch.catalog.experiments import Value
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_number_of, format_value
 from firsttouch.tables import Json
-from firsttouch.views.names import cell_name
+from firsttouch.views.rows import cell_name
 from firsttouch.views.tables import Table, print_table, print_tables
 from firsttouch.views.terminal import heading, plain
 
@@ -155,11 +155,8 @@ def comparison_document(comparison: Comparison) -> dict[str, Json]:
 _Key = tuple[str, str, str, tuple[tuple[str, Value], ...], str]
 
 
-@dataclass(frozen=True)
-class _Pair:
-    case: Case
-    a: Measurement
-    b: Measurement
+# A case, and what was measured of it on both sides.
+_Pair = tuple[Case, Measurement, Measurement]
 
 
 def compare(a: Dataset, b: Dataset) -> Comparison:
@@ -175,9 +172,7 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
     ours = _cells(a, releases=releases, machines=machines)
     theirs = _cells(b, releases=releases, machines=machines)
     pairs = [
-        _Pair(case, measured, theirs[key][1])
-        for key, (case, measured) in ours.items()
-        if key in theirs
+        (case, measured, theirs[key][1]) for key, (case, measured) in ours.items() if key in theirs
     ]
     if not pairs:
         raise UserError(
@@ -222,8 +217,8 @@ def _cells(
 
 def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
     differences: dict[Difference, None] = {}
-    for pair in pairs:
-        ours, theirs = _facts(pair.a), _facts(pair.b)
+    for _, a, b in pairs:
+        ours, theirs = _facts(a), _facts(b)
         for what in dict.fromkeys([*ours, *theirs]):
             before, after = ours.get(what, "none"), theirs.get(what, "none")
             if before != after:
@@ -254,27 +249,28 @@ def _facts(measured: Measurement) -> dict[str, str]:
 
 
 def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
-    for pair in pairs:
-        group, cell = _group(pair), pair.a.result.cell
-        name = cell_name(pair.case.experiment, pair.case.params)
+    for case, a, b in pairs:
+        ours, theirs = a.result.cell, b.result.cell
+        experiment, arm = case.experiment, ours.arm
+        release, machine = _both(ours.release, theirs.release), _both(ours.machine, theirs.machine)
         # The table's title has the experiment.
-        name = name.removeprefix(f"{pair.case.experiment.name} ")
-        for metric in pair.case.experiment.metrics:
-            before, after = pair.a.metrics.get(metric.name), pair.b.metrics.get(metric.name)
+        name = cell_name(experiment, case.params).removeprefix(f"{experiment.name} ")
+        for metric in experiment.metrics:
+            before, after = a.metrics.get(metric.name), b.metrics.get(metric.name)
             if before is None or after is None:
                 continue
             change = change_percent(before, after)
             yield Line(
                 {
-                    "experiment": pair.case.experiment.name,
-                    "params": dict(pair.case.params),
-                    "arm": cell.arm,
-                    "release": _both(cell.release, pair.b.result.cell.release),
-                    "machine": _both(cell.machine, pair.b.result.cell.machine),
+                    "experiment": experiment.name,
+                    "params": dict(case.params),
+                    "arm": arm,
+                    "release": release,
+                    "machine": machine,
                     "metric": metric.name,
                     "unit": metric.unit,
                 },
-                (name, cell.arm, metric.name),
+                (name, arm, metric.name),
                 before,
                 after,
                 change,
@@ -284,15 +280,9 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
                     format_change(change),
                 ),
                 before != after,
-                group,
+                (experiment.name, f"({release}, {machine})"),
                 metric.shown,
             )
-
-
-def _group(pair: _Pair) -> tuple[str, str]:
-    ours, theirs = pair.a.result.cell, pair.b.result.cell
-    release, machine = _both(ours.release, theirs.release), _both(ours.machine, theirs.machine)
-    return pair.case.experiment.name, f"({release}, {machine})"
 
 
 def _both(a: str, b: str) -> str:

@@ -20,7 +20,7 @@ from firsttouch.analysis.profile import (
     compare_functions,
     profiles_of,
 )
-from firsttouch.views.names import cell_name, format_params
+from firsttouch.views.rows import cell_name, format_params
 from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import heading, plain
 

@@ -16,7 +16,6 @@ from firsttouch.analysis.dataset import (
     verdict,
 )
 from firsttouch.analysis.figures import change_percent
-from firsttouch.analysis.measurement import Platform
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiments import Params, Published
 from tests.support import made_results
@@ -146,17 +145,6 @@ def test_a_page_is_of_the_size_asked_for(
     assert case.per_page("on", "page_faults") is None
 
 
-def test_the_largest_case_of_both_arms_is_found(tmp_path: Path) -> None:
-    cells = [
-        Made("populate", {**_LDADD, "size": size}, arm, {"page_faults": 1})
-        for size in (1 << 20, 1 << 21, 1 << 22)
-        for arm in (("stock", "on") if size < 1 << 22 else ("on",))
-    ]
-    dataset = made_results.dataset(tmp_path, cells)
-    case = dataset.find(Platform("6.12", "neoverse-n1"), "populate", "page_faults", {"by": "ldadd"})
-    assert case and case.number("size") == 1 << 21
-
-
 def test_results_of_an_experiment_that_is_gone_are_noted(tmp_path: Path) -> None:
     ours = Made("populate", _LDADD, "stock", {"page_faults": 1})
     dataset = made_results.dataset(tmp_path, [replace(ours, experiment="fork-cost"), ours])
@@ -189,7 +177,6 @@ def _layouts(stock: Sequence[float | None], on: Sequence[float | None]) -> Datas
         ([None, None, 300, 400], [None, None, 150, 100], [2, 3], (-50.0, -75.0), (1, 2)),
         # A layout that lacks an arm counts for the other only.
         ([200, 200, 200], [100, None, 60], [0, 1, 2], (-50.0, -70.0), (1, 2)),
-        ([200] * 20, [100] * 19 + [180], range(20), (-50.0,) * 19 + (-10.0,), (19, 20)),
     ],
 )
 def test_a_row_has_the_changes_of_all_layouts(

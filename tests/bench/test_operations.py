@@ -125,14 +125,3 @@ def test_memory_is_swapped_out_and_in(
     left = metrics["resident_bytes"] // PAGE
     expected = _DATA["swapping"][operation][memory]
     assert [metrics["operations"], left, metrics["page_faults"]] == expected
-
-
-def test_every_operation_is_tested(ftbench: Ftbench) -> None:
-    tables = {**_DATA["done"], **_DATA["rounds"], "swapping": _DATA["swapping"]}
-    assert {(name, word) for name, words in tables.items() for word in words} == {
-        (experiment["name"], choice)
-        for experiment in ftbench.line("--list=json")["experiments"]
-        for param in experiment["params"]
-        if param["name"] == "operation"
-        for choice in param["choices"]
-    }

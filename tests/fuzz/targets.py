@@ -5,7 +5,6 @@ Each target takes bytes. What it may raise is UserError, a sentence; all else en
 Options of libFuzzer follow.
 """
 
-import struct
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,8 +22,6 @@ with atheris.instrument_imports(include=["firsttouch", "elftools"]):
 
 _FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm"))
 _PLACES = (0, 64, 0x1000, 0x1040, 0x1139, 0x1160, 0x1200)
-# Records of recorder/format.h: the start of x86-64, and a part of /proc/PID/maps.
-_START, _MAPS = 100, 103
 
 
 def fuzz_recording(data: bytes) -> None:
@@ -39,15 +36,6 @@ def fuzz_recording(data: bytes) -> None:
         pass
 
 
-def fuzz_maps(data: bytes) -> None:
-    """Read a recording of a process whose /proc/PID/maps is `data`."""
-    size = 16 + len(data) + -len(data) % 8
-    if size < 1 << 16:
-        start = struct.pack("<IHHIIIIQQ", _START, 0, 40, 0, 62, 4096, 1, 0, 4096)
-        maps = struct.pack("<IHHII", _MAPS, 0, size, 1, len(data)) + data.ljust(size - 16, b"\0")
-        fuzz_recording(b"FTTRACE3" + start + maps)
-
-
 def fuzz_elf(data: bytes) -> None:
     """Name places in an ELF file."""
     (_FOLDER / "program").write_bytes(data)
@@ -58,7 +46,6 @@ def fuzz_elf(data: bytes) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "recording": fuzz_recording,
-    "maps": fuzz_maps,
     "elf": fuzz_elf,
 }
 

@@ -2,8 +2,8 @@
 """A changed kernel as host and as guest of KVM: the guest's tests pass, and its first touches."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,48 +57,30 @@ _PAGES = 4096
 _UPGRADE = 0x4C
 
 
-@dataclass(frozen=True)
-class _Touches:
-    """What the first touches of `_PAGES` pages in a guest took.
+def _touches(lines: Iterable[str]) -> Counter[str]:
+    """Return what the touches took, by the difference of a guest with few and one with many.
 
-    `guest` is the number of the guest's page faults, `provided` that of the pages
-    that the host had to provide, `host` that of its stage-2 faults, and `twice`
-    that of writes to a page that it had mapped for reads alone: its double faults.
+    `guest` is the number of the guest's page faults, `provided` that of the pages that the host
+    had to provide, `host` that of its stage-2 faults, and `twice` that of writes to a page that
+    it had mapped for reads alone: its double faults.
     """
-
-    guest: int
-    provided: int
-    host: int
-    twice: int
-
-
-def _boots(lines: Iterable[str]) -> Iterator[tuple[str, str, int]]:
-    """Return each figure of a boot: which boot, what was counted, how often."""
+    taken: Counter[str] = Counter()
     for line in lines:
         boot, _, rest = line.partition(" ")
+        sign = -1 if boot == "few" else 1
         if rest.startswith("{"):
             metrics = parse_json(rest, "what the guest of a guest printed").table("metrics")
-            yield boot, "guest", metrics.take("page_faults", int)
+            taken["guest"] += sign * metrics.take("page_faults", int)
         elif boot in ("few", "many"):
-            what, _, number = rest.rpartition(" ")
-            yield boot, what.strip(), int(number)
-
-
-def _touches(lines: Iterable[str]) -> _Touches:
-    """Return what the touches took: the difference of the two boots."""
-    taken: Counter[str] = Counter()
-    for boot, what, number in _boots(lines):
-        assert what != "lost" or number == 0, f"the host's trace lost {number} faults: {boot}"
-        if boot == "few":
-            number = -number
-        if what == "guest":
-            taken["guest"] += number
-        elif what != "lost":
-            time, status = what.split()
-            taken["host"] += number
-            taken["provided"] += number if time == "first" else 0
-            taken["twice"] += number if int(status, 16) & _UPGRADE == _UPGRADE else 0
-    return _Touches(taken["guest"], taken["provided"], taken["host"], taken["twice"])
+            *what, number = rest.split()
+            if what == ["lost"]:
+                assert number == "0", f"the host's trace lost {number} faults: {boot}"
+                continue
+            time, status = what
+            count = sign * int(number)
+            upgrade = int(status, 16) & _UPGRADE == _UPGRADE
+            taken.update(host=count, provided=count * (time == "first"), twice=count * upgrade)
+    return taken
 
 
 @pytest.mark.parametrize("release", release_names())
@@ -124,14 +106,14 @@ def test_a_host_faults_once_for_a_first_touch_in_its_guest(
     name = f"{release} first touches, {host} as host of {guest}"
     (done,) = outcomes.of(add_script(outer, script), name).commands
     took = _touches(done.lines)
-    in_host = took.host / took.provided
-    print(f"{took}: the host had to provide {took.provided:,} of {_PAGES:,} pages")
+    in_host = took["host"] / took["provided"]
+    print(f"{took} of {_PAGES:,} pages")
     # Three digits: the rest of the two boots differs by a few faults.
-    figures = f"{took.guest / _PAGES:.3g} | {in_host:.3g} | {took.twice}"
+    figures = f"{took['guest'] / _PAGES:.3g} | {in_host:.3g} | {took['twice']}"
     row = f"| {release} | {host} | {guest} | {figures} |"
     print(row)
-    assert took.guest == (2 if guest == "stock" else 1) * _PAGES
+    assert took["guest"] == (2 if guest == "stock" else 1) * _PAGES
     # The rest of the pages had been used and freed in the guest before.
-    assert _PAGES // 2 < took.provided <= _PAGES + _PAGES // 100
-    assert took.twice == 0
+    assert _PAGES // 2 < took["provided"] <= _PAGES + _PAGES // 100
+    assert took["twice"] == 0
     assert row in (REPOSITORY / "docs/evidence/write-intent.md").read_text("utf-8")

@@ -21,17 +21,6 @@ from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Json
 
-# Cache experiments with few values, independent of the current plan.
-_CACHES: Mapping[str, tuple[str, Mapping[str, Json]]] = {
-    "set-conflict": ("color", {"n": list(range(1, 11)), "rounds": 1000, "stride": 16384}),
-    "zero-conflict": (
-        "color",
-        {"hot_color": [0, 1, 2, 3], "level": ["l1d", "l2"], "rounds": 1000},
-    ),
-    "zero-scan": ("on", {"stride": [64, 4096], "working_set": [0, 65536], "rounds": 100}),
-}
-ZERO_COLOR = 2
-COLORS = 4
 _DIGESTS = {
     "initial RAM disk": "c" * 64,
     "ftbench": "d" * 64,
@@ -89,21 +78,11 @@ class Made:
 
 
 def experiments(folder: Path) -> Path:
-    """Return a copy of experiments/ in `folder`, with cache experiments of known shape."""
+    """Return a copy of experiments/ in `folder`, without those whose cells a machine decides."""
     copy = Path(shutil.copytree(EXPERIMENTS, folder / "experiments"))
-    for name, (compare, parameters) in _CACHES.items():
-        values = "".join(f"{key} = {json.dumps(value)}\n" for key, value in parameters.items())
-        metrics = "".join(
-            f'[[metrics]]\nname = "{metric}"\nunit = "misses"\nshown = true\n'
-            for metric in ("l1d_misses", "l2_misses", "reads")
-        )
-        real = (copy / f"{name}.toml").read_text()
-        _, described, figures = real.partition("[[figure]]")
-        (copy / f"{name}.toml").write_text(
-            f'title = "{name}"\nquestion = "?"\ndefault = true\n'
-            f'arms = ["stock", "{compare}"]\ncompare = "{compare}"\n'
-            f"[parameters]\n{values}{metrics}{described}{figures}"
-        )
+    for name in experiment_names(copy):
+        if '"@' in (copy / f"{name}.toml").read_text():
+            (copy / f"{name}.toml").unlink()
     return copy
 
 
@@ -142,21 +121,6 @@ def without_metrics(made: Made, why: Mapping[str, str]) -> Made:
 
 def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
     """Return what a cell measures: two faults for one where the arm lacks write-intent faults."""
-    rounds = int(params.get("rounds", 1))
-    if name == "set-conflict":
-        n = int(params["n"])
-        return {"l1d_misses": n if n <= 4 else n * rounds, "l2_misses": n, "reads": n * rounds}
-    if name == "zero-conflict":
-        if arm == "stock":
-            misses = 9 * rounds if params["hot_color"] == ZERO_COLOR else 9
-        else:
-            misses = 9 * rounds // COLORS
-        return {"l1d_misses": misses, "l2_misses": misses}
-    if name == "zero-scan":
-        # Five powers of ten apart, and zero: the axis must show both.
-        misses = 16_400 * rounds if params["working_set"] else 20
-        more = 1 if arm == "stock" else 4
-        return {"l1d_misses": misses * more, "l2_misses": misses * (more - 1)}
     if name == "boot":
         return {"boot_us": 128_000 + 70 * (arm != "stock")}
     if name == "doubles":

@@ -18,7 +18,6 @@ TOGETHER = (
     "tests/cli/test_installed.py",
     "tests/docs/test_documents.py",
     "tests/linux/test_configuration.py",
-    "tests/linux/test_decoder.py",
     "tests/linux/test_series.py",
     "tests/trace/test_guest.py",
 )

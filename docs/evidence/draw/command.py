@@ -36,6 +36,7 @@ def main() -> int:
     add("--measure", action="store_true", help="measure the sets again: all take six hours")
     add("--set", action="append", default=[], metavar="NAME", help="only this set of sets.toml")
     add("--predict", action="store_true", help="trace programs with and without remedies, as root")
+    add("--history", action="store_true", help="try the changes of history.toml again")
     options = parser.parse_args()
     return exit_status(lambda: _run(options), options)
 
@@ -46,6 +47,8 @@ def _run(options: argparse.Namespace) -> int:
         return 1
     if options.predict:
         predicted.measure()
+    if options.history:
+        history.measure()
     if not options.set:
         for name, text in {**draw_others(), **draw_pictures()}.items():
             _write(name, text)

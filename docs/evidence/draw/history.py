@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""history.toml: changes whose outcome is known, each tried again as a small patch of ours.
-
-``python -m docs.evidence.draw.history`` tries all, or those that are named, and writes what they
-change to history-counts.json.
-"""
+"""history.toml: changes whose outcome is known, each tried again as a small patch of ours."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -124,17 +119,10 @@ def draw() -> str:
     return "".join(f"{line}\n" for line in tables.markdown(tables.Table("", head, lines, names=4)))
 
 
-def main(names: Sequence[str]) -> int:
-    """Try the changes of these names again, or all, and write what was counted."""
-    file = EVIDENCE / COUNTED
-    document = dict(json_object(file.read_text("utf-8")) or {})
-    for change in load_history():
-        if not names or change.name in names:
-            again = count_again(change, Path("out/history") / change.name)
-            document[change.name] = [asdict(counts) for counts in again]
-            write_atomically(file, dump_json(document))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def measure() -> None:
+    """Try all changes again, and store what was counted."""
+    counted = {
+        change.name: [asdict(n) for n in count_again(change, Path("out/history") / change.name)]
+        for change in load_history()
+    }
+    write_atomically(EVIDENCE / COUNTED, dump_json(counted))

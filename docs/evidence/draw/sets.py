@@ -60,7 +60,4 @@ def load_sets(folder: Path = EVIDENCE) -> dict[str, ResultSet]:
     top = read_toml(folder / SETS)
     sets = [read(table, ResultSet) for table in top.tables("set")]
     top.done()
-    by_name = {each.name: each for each in sets}
-    if len(by_name) != len(sets):
-        raise UserError(f"{folder / SETS} has a name twice: rename one of these sets.")
-    return by_name
+    return {each.name: each for each in sets}

@@ -16,8 +16,14 @@ from firsttouch.analysis.profile import USER, compare_functions, profiles_of
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_value
-from firsttouch.views.names import changes_of, format_params, varying, verdict_words
-from firsttouch.views.rows import kernel_versions, spread_table
+from firsttouch.views.rows import (
+    changes_of,
+    format_params,
+    kernel_versions,
+    spread_table,
+    varying,
+    verdict_words,
+)
 from firsttouch.views.tables import Table, markdown
 
 # Rows of a set with `changes`, and functions with fewer instructions per fault share one.

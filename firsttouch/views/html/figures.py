@@ -18,7 +18,7 @@ from firsttouch.views.html.charts import (
     draw_scatter,
 )
 from firsttouch.views.html.style import symbols
-from firsttouch.views.names import format_param, format_params, metric_words
+from firsttouch.views.rows import format_param, format_params, metric_words
 
 
 def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:

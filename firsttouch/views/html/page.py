@@ -25,9 +25,9 @@ from firsttouch.views.html.charts import Chart, Picture
 from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.style import page_style, picture_style
-from firsttouch.views.names import QUICK
 from firsttouch.views.profile import case_title, function_tables
 from firsttouch.views.rows import (
+    QUICK,
     by_experiment,
     gap_table,
     measuring_command,
