@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,8 +29,6 @@ _MOST = 3
 LEAST = 0.02
 # Of the memory that the program touches: huge pages may bring as much in vain.
 _TOO_MUCH = 0.25
-# Linux has sizes of anonymous memory between a page and a huge page from this release on.
-_MTHP_SINCE = (6, 8)
 _THP = "/sys/kernel/mm/transparent_hugepage"
 
 
@@ -92,15 +89,11 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
         file = f"{_THP}/{'' if whole else f'hugepages-{FOLIOS[size] // 1024}kB/'}enabled"
         huge = remedies.get(size)
         asked_for = used is not None and size == variable and bool(used.huge)
-        if not huge or asked_for or not (whole or _release(trace) >= _MTHP_SINCE):
+        if not huge or asked_for:
             continue
         if _worth(trace, huge) and _fits(trace, huge) and _applies(trace, file):
             yield Advice(huge, size, f"echo always >{file}")
             return
-
-
-def _release(trace: Trace) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", trace.kernel)[:2])
 
 
 def _fits(trace: Trace, remedy: Remedy) -> bool:
@@ -109,24 +102,19 @@ def _fits(trace: Trace, remedy: Remedy) -> bool:
 
 def _with_policy(trace: Trace, environment: Mapping[str, str]) -> str:
     """Return variables that ask for huge pages, and what they need."""
-    needs = "" if _policy(trace) in ("always", "madvise") else f" (needs madvise in {_THP}/enabled)"
-    return assignments(environment) + needs
-
-
-def _policy(trace: Trace) -> str:
-    """Return who gets huge pages on this host, "" if the trace is another's."""
     file = Path(f"{_THP}/enabled")
-    here = trace.kernel == os.uname().release and file.is_file()
-    found = re.search(r"\[(\w+)\]", file.read_text()) if here else None
-    return found[1] if found else ""
+    given = _here(trace) and file.is_file() and "[never]" not in file.read_text()
+    return assignments(environment) + ("" if given else f" (needs madvise in {file})")
+
+
+def _here(trace: Trace) -> bool:
+    return trace.kernel == os.uname().release
 
 
 def _applies(trace: Trace, file: str) -> bool:
     """Tell whether a setting can be written on this host; root can where a user cannot."""
-    if trace.kernel != os.uname().release:
-        return True
     # Nobody can where /sys is read-only, as in a container.
-    return os.access(file, os.W_OK) or (os.geteuid() != 0 and os.access(file, os.F_OK))
+    return not _here(trace) or os.access(file, os.F_OK if os.geteuid() else os.W_OK)
 
 
 def facts_of(trace: Trace, number: int, advice: Advice) -> tuple[str, str, str, str]:

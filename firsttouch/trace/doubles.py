@@ -201,7 +201,7 @@ class Finder:
             self._double(process, first, fault, memory_kind(mapping))
         else:
             if access.may_read and not mapped:
-                process.first[page] = First(fault.pc, address, instruction, anonymous)
+                process.first[page] = First(fault.pc, address, instruction)
             kind = kind_of(
                 access, mapped, mapping,
                 user=fault.user, anonymous=anonymous, before=before, forked=forked,
@@ -235,7 +235,7 @@ class Finder:
     def _missing(self, process: Process, fault: Fault) -> None:
         """Take a fault that brings no page, where nothing is mapped."""
         self._totals.timeline.add(fault.time - self._start, NO_MEMORY)
-        process.of_thread(fault.tid)[NO_MEMORY] += 1
+        process.threads[fault.tid][NO_MEMORY] += 1
         self._totals.stack_kinds[self._stack(process, fault)][NO_MEMORY] += 1
 
     def _double(self, process: Process, first: First, fault: Fault, memory: str) -> None:

@@ -164,7 +164,7 @@ class Code:
             source, destination = fault.source, fault.destination
             if source or destination:
                 reads = abs(fault.address - source) <= abs(fault.address - destination)
-                return _reading(instruction) if reads else _writing(instruction)
+                return replace(instruction, access=Access.READ if reads else Access.WRITE)
         return instruction
 
     def machine(self, fault: Fault) -> str:
@@ -191,13 +191,3 @@ class Code:
 
 
 _FETCH = Instruction("", Access.FETCH)
-
-
-@functools.cache
-def _reading(copy: Instruction) -> Instruction:
-    return replace(copy, access=Access.READ)
-
-
-@functools.cache
-def _writing(copy: Instruction) -> Instruction:
-    return replace(copy, access=Access.WRITE)

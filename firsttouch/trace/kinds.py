@@ -55,7 +55,6 @@ class First(NamedTuple):
     pc: int
     address: int
     instruction: Instruction
-    anonymous: bool
 
 
 # Kinds are counted by their index here, because a recording may have 100 million faults.

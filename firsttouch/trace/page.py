@@ -88,9 +88,8 @@ def _places(trace: Trace) -> Table:
         callers = ", ".join(place.callers)
         for giver in place.givers[:1]:
             callers += f"; given back by {giver.call}(2) in {', '.join(giver.functions)}"
-        size = f"{place.memory // 1024:,}"
-        rows.append((place.where, f"{place.faults:,}", size, place.kind, callers))
-    return Table("", ("Place", "Faults", "KiB", "Kind", "Called by"), rows, more=2)
+        rows.append((place.where, f"{place.faults:,}", place.kind, callers))
+    return Table("", ("Place", "Faults", "Kind", "Called by"), rows, more=2)
 
 
 def _sites(trace: Trace) -> Table:
@@ -230,7 +229,8 @@ def draw_map(totals: Totals, page_size: int, width: float) -> Drawing:
         for page in region:
             cells.setdefault((page - first) * count // size, Counter())[kind_at[page]] += 1
         top = number * (_STRIP + 18)
-        name = totals.largest.space.name_at(first * page_size, region[-1] * page_size)
+        mapping = totals.largest.space.at(first * page_size)
+        name = mapping.path if mapping else "unknown"
         words = f"{first * page_size:#x}: {len(region):,} of {size:,} pages, {name}"
         drawing.text(0, top + 12, shorten(words, width), "t dim")
         for index, cell in cells.items():

@@ -27,7 +27,7 @@ from firsttouch.trace.kinds import (
     ZERO_PAGE,
 )
 from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, SHARED, THP
-from firsttouch.trace.sites import Cost, Remedy, Trace
+from firsttouch.trace.sites import Remedy, Trace
 
 # What `surveying` puts beside a trace that has no survey.
 PRICES = "prices.jsonl"
@@ -54,15 +54,21 @@ def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
     # Of memory that is there already: the first process also pays for clearing it.
     each[SHARED_MEMORY] = _busy(findings, "shared")
     each[SECOND] = both.minus(read) if both and read else None
-    costs = tuple(
-        Cost(NAMES[kind], count, figure.median)
+    known = [
+        (trace.fault_kinds.get(NAMES[kind], 0), figure.median)
         for kind, figure in each.items()
-        if figure and figure.median > 0 and (count := trace.fault_kinds.get(NAMES[kind], 0))
-    )
+        if figure and figure.median > 0
+    ]
     remedies = tuple(
         replace(remedy, ns=_saved(remedy, findings, trace.page_size)) for remedy in trace.remedies
     )
-    return replace(trace, costs=costs, basis=source, remedies=remedies)
+    return replace(
+        trace,
+        priced=sum(faults for faults, _ in known),
+        ns=sum(faults * ns for faults, ns in known),
+        basis=source,
+        remedies=remedies,
+    )
 
 
 def _busy(findings: Findings, kind: str, page: str = "base") -> Middle | None:
@@ -74,7 +80,7 @@ def _busy(findings: Findings, kind: str, page: str = "base") -> Middle | None:
 def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
     """Return the ns that a remedy saves; None if the survey has no basis for it.
 
-    What is kept costs nothing more; a huge page is cleared as a whole, with what is wasted.
+    A huge page is cleared as a whole.
     """
     store = _busy(findings, "store")
     if store is None:
@@ -100,8 +106,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
     """Write what faults cost on this host beside a trace if `asked`, unless a survey is there.
 
-    It is measured once for each boot, and cached in the store. Without it there are no
-    times: the reason is printed.
+    It is cached in the store until the next boot.
     """
     (directory / PRICES).unlink(missing_ok=True)
     if not asked or "host" in timings_in(directory):
@@ -126,5 +131,3 @@ def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
         write_atomically(directory / PRICES, (stored / RESULTS).read_text())
     except (FirsttouchError, OSError) as error:
         reporter.say(f"No time of faults: {error}")
-    except KeyboardInterrupt:
-        reporter.say("Interrupted: no time of faults.")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import takewhile
 
 from firsttouch.trace.allocators import GLIBC, Allocator, allocator_with, is_of
@@ -57,7 +58,7 @@ class Process:
         self.decoded: dict[int, Instruction] = {}
         self._places: dict[int, Place] = {}
         # Faults by kind of each thread, and the names of those that have their own.
-        self._threads: dict[int, list[int]] = {}
+        self.threads = defaultdict[int, list[int]](lambda: [0] * len(NAMES))
         self.thread_names: dict[int, str] = {}
         # The allocator, and a new mapping of memory that nobody has touched yet.
         self.allocator: Allocator | None = None
@@ -87,11 +88,9 @@ class Process:
         return place
 
     def callers(self, pid: int, chain: tuple[int, ...]) -> tuple[Place, ...]:
-        """Return the places of a fault's callers.
+        """Return the places of the calls, until the chain leaves code.
 
-        Code without frame pointers, such as the dynamic linker's, keeps any value in their
-        register. So the chain ends where it leaves memory that can be executed. Each has the
-        call itself, which is before the address where it goes on.
+        Code without frame pointers keeps any value in their register.
         """
         if self.executing:
             return ()
@@ -208,24 +207,17 @@ class Process:
         return (before | (self._inherited.get(block, 0) if inherited else 0)) & bit != 0
 
     def count(self, tid: int, page: int, kind: int) -> None:
-        self.of_thread(tid)[kind] += 1
+        self.threads[tid][kind] += 1
         of_kind, block = self.touched.kinds[kind], page // self._block
         of_kind[block] = of_kind.get(block, 0) | 1 << page % self._block
-
-    def of_thread(self, tid: int) -> list[int]:
-        """Return the faults of a thread by kind, which the caller counts."""
-        kinds = self._threads.get(tid)
-        if kinds is None:
-            kinds = self._threads[tid] = [0] * len(NAMES)
-        return kinds
 
     def close(self, totals: Totals) -> None:
         """Count in `totals` what an address space is in the end."""
         self.replay.close()
         name = self.name
-        for tid, of_thread in self._threads.items():
+        for tid, of_thread in self.threads.items():
             totals.tallies["thread", 0, self.thread_names.get(tid, name)].add(of_thread)
-        kinds = [sum(of_kind) for of_kind in zip(*self._threads.values(), strict=True)]
+        kinds = [sum(of_kind) for of_kind in zip(*self.threads.values(), strict=True)]
         totals.tallies["program", 0, name].add(kinds or [0] * len(NAMES))
         if kinds:
             totals.tallies["process", self.pid, name].add(kinds)

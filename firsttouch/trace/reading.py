@@ -88,7 +88,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         unseen = max(0, ending.minor + ending.major - ending.faults)
     kinds = _kinds([sum(counts) for counts in zip(*totals.stack_kinds, strict=True)])
     sites = tuple(_sites(totals, symbols))
-    places = tuple(_fault_places(totals, symbols, recording.page_size))
+    places = tuple(_fault_places(totals, symbols))
     return Trace(
         command=recording.command,
         machine=recording.machine,
@@ -164,7 +164,7 @@ def own_place(stack: Sequence[Place]) -> Place:
     return next((place for place in stack if not is_runtime(place)), stack[0])
 
 
-def _fault_places(totals: Totals, symbols: Symbols, page_size: int) -> Iterator[FaultPlace]:
+def _fault_places(totals: Totals, symbols: Symbols) -> Iterator[FaultPlace]:
     """Yield the functions with most faults, by kind; each has the line of its commonest chain."""
     symbols.demangle(place for stack in totals.stacks for place in stack)
     groups: dict[tuple[int, str, str, str], Counter[int]] = defaultdict(Counter)
@@ -190,7 +190,6 @@ def _fault_places(totals: Totals, symbols: Symbols, page_size: int) -> Iterator[
             NAMES[kind],
             locations[place],
             numbers.total(),
-            numbers.total() * page_size,
             tuple(islice(callers, _CALLERS)),
             tuple(
                 GiverPlace(

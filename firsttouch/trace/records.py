@@ -114,13 +114,7 @@ _PART = 1 << 20
 
 @dataclass(frozen=True)
 class Ending:
-    """How a recording ended; `status` is that of waitpid(2), None if the program goes on.
-
-    `faults` is what the kernel counted, `samples` what the recorder got of these.
-    `minor` and `major` are getrusage's, of the command and all it waited for;
-    `resident` is the KiB of the largest of these, 0 for a process that ran already;
-    `system` is the system time of all in ns, 0 if it is not known.
-    """
+    """How a recording ended: a struct ft_end; `status` is None if the program goes on."""
 
     status: int | None
     resident: int
@@ -145,7 +139,6 @@ class Recording:
     page_size: int
     pid: int
     time: int
-    ring: int
     call_chains: bool
     attached: bool
     # Whether it has system calls.
@@ -244,26 +237,21 @@ def open_recording(file: Path) -> Recording:
     try:
         with file.open("rb") as opened:
             magic = opened.read(len(_MAGIC))
-            if magic != _MAGIC and magic[:-1] == _MAGIC[:-1]:
-                raise UserError(f"{file} is of another firsttouch: record the program again.")
             if magic != _MAGIC:
-                raise UserError(
-                    f"{file} is no trace: give a directory that `firsttouch trace` wrote."
-                )
+                raise UserError(f"{file} is no trace of this firsttouch: record it again.")
             started = _started(opened)
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     if started is None or started[1] not in _MACHINES:
         raise UserError(f"{file}: nothing was recorded; run the same command again.")
-    flags, machine, page_size, pid, time, ring = started
+    flags, machine, page_size, pid, time, _ = started
     if page_size not in _PAGE_SIZES or time >> 63:
         raise UserError(_damaged(file))
     if not flags & _SAYS_MAPPED:
         raise UserError(f"{file} does not say what was mapped: trace on Linux 5.11 or later.")
     return Recording(
-        file, _MACHINES[machine], page_size, pid, time, ring,
-        bool(flags & _CALL_CHAINS), bool(flags & _ATTACHED),
-        bool(flags & _SAYS_CALLS),
+        file, _MACHINES[machine], page_size, pid, time,
+        bool(flags & _CALL_CHAINS), bool(flags & _ATTACHED), bool(flags & _SAYS_CALLS),
     )  # fmt: skip
 
 

@@ -45,10 +45,9 @@ def shares(trace: Trace) -> list[tuple[str, int]]:
 
 def headline(trace: Trace) -> str:
     time = ""
-    if trace.costs:
-        ns = sum(cost.faults * cost.each for cost in trace.costs)
-        share = f" of {trace.seconds:.2f} s ({format_share(ns / 1e9, trace.seconds)})"
-        time = f", about {ns / 1e6:,.1f} ms{share if trace.seconds else ''}"
+    if trace.ns:
+        share = f" of {trace.seconds:.2f} s ({format_share(trace.ns / 1e9, trace.seconds)})"
+        time = f", about {trace.ns / 1e6:,.1f} ms{share if trace.seconds else ''}"
     return f"{format_number_of(trace.faults, 'page faults')}{time}: {command_line(trace)}"
 
 
@@ -126,12 +125,9 @@ def doubts(trace: Trace) -> Iterator[str]:
 def _limits(trace: Trace) -> Iterator[str]:
     """Say what the trace cannot know."""
     yield from doubts(trace)
-    if trace.costs and (left := trace.faults - sum(cost.faults for cost in trace.costs)):
-        priced = ", ".join(f"{cost.kind} {cost.each:,.0f} ns" for cost in trace.costs)
-        yield (
-            f"The time is by the survey in {trace.basis}: {priced}. "
-            f"{format_number_of(left, 'faults')} of other kinds have no price."
-        )
+    if trace.ns:
+        left = format_number_of(trace.faults - trace.priced, "faults")
+        yield f"The time is by the survey in {trace.basis}, without {left} of other kinds."
     if trace.unseen and trace.unseen > _LEAST * trace.faults:
         yield (
             f"{format_number_of(trace.unseen, 'more faults')} were taken in the kernel and are in "

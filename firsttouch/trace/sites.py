@@ -67,14 +67,13 @@ class FaultPlace:
     """The faults of one kind at one place; `callers` are those of its most frequent chain.
 
     What a library of the runtime does is at the program's function that called it; `leaf` is
-    the function that faulted there. `memory` is that of so many base pages, in bytes. `givers`
-    are those of kind `again` alone, the first with most faults, where system calls are recorded.
+    the function that faulted there. `givers` are those of kind `again` alone, the first with most
+    faults, where system calls are recorded.
     """
 
     kind: str
     place: Location
     faults: int
-    memory: int
     callers: tuple[str, ...]
     givers: tuple[GiverPlace, ...] = ()
     leaf: str = ""
@@ -109,15 +108,6 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What the faults of a kind take: ns each."""
-
-    kind: str
-    faults: int
-    each: float
-
-
-@dataclass(frozen=True)
 class Remedy:
     """What a remedy would do by simulation: `saved` faults for `memory` in bytes at a time.
 
@@ -142,16 +132,16 @@ class Trace:
     """What a trace found, without its faults.
 
     `status` is that of waitpid(2), None if the program goes on or the recorder was killed (then
-    `complete` is false). `seconds` is the time from start to end. `lost` faults were counted and
-    not recorded. `unseen` were taken in the kernel and may not be recorded without privileges;
-    None if that is not known. `resident` is the most memory in bytes that a process of the command
-    had; 0 if that is not known. `detached` names programs that were not traced, with their
-    children, since they have other rights than the tracer. `fault_kinds` counts all `faults`;
-    `fault_places`, `programs`, `threads` and `processes` say whose they are. `allocator` is that
-    of the processes with most first touches of anonymous memory. `costs` are by the survey in the
-    file `basis`. `nameless` faults are in code that a JIT compiler gave no names. `system` is the
-    system time in seconds, None if it is not known. `contended` faults came within 0.1 ms of a
-    call of another thread that holds mmap_lock for writing.
+    `complete` is false). `seconds` is the time from start to end, `system` the system time of the
+    command, None if that is not known. `lost` faults were counted and not recorded. `unseen` were
+    taken in the kernel and may not be recorded without privileges; None if that is not known.
+    `resident` is the most memory in bytes that a process of the command had; 0 if that is not
+    known. `detached` names programs that were not traced, with their children, since they have
+    other rights than the tracer. `fault_kinds` counts all `faults`; `fault_places`, `programs`,
+    `threads` and `processes` say whose they are. `allocator` is that of the processes with most
+    first touches of anonymous memory. `priced` faults took `ns` by the survey in the file `basis`.
+    `nameless` faults are in code that a JIT compiler gave no names. `contended` faults came within
+    0.1 ms of a call of another thread that holds mmap_lock for writing.
     """
 
     command: tuple[str, ...]
@@ -175,7 +165,8 @@ class Trace:
     fault_places: tuple[FaultPlace, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     allocator: str = ""
-    costs: tuple[Cost, ...] = ()
+    priced: int = 0
+    ns: float = 0.0
     basis: str = ""
     system: float | None = None
     nameless: int = 0

@@ -74,15 +74,6 @@ class Space:
         stack = above and above.path == _STACK and above.start - address < _STACK_ROOM
         return above if stack else None
 
-    def name_at(self, start: int, end: int) -> str:
-        """Return what is mapped between two addresses: the first, and how many more."""
-        first = max(bisect_right(self._starts, start) - 1, 0)
-        last = bisect_right(self._starts, end)
-        names = list(dict.fromkeys(m.path for m in self._mapped[first:last] if m.end > start))
-        if not names:
-            return "unknown"
-        return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-
     def map(self, new: Mapped) -> list[tuple[int, int]]:
         """Take over a record; return the ranges of addresses whose pages are new.
 

@@ -50,12 +50,6 @@ def test_the_best_remedies_are_named_first(saving: tuple[Remedy, ...], names: li
     assert advised(*saving) == names
 
 
-def test_a_kernel_without_sizes_of_huge_pages_is_told_of_none() -> None:
-    saving = Remedy(THP, 300, 0), Remedy(MTHP_64, 500, 0)
-    for kernel, name in (("6.1.0-50-amd64", THP), ("6.8.0-60-generic", MTHP_64)):
-        assert advised(*saving, kernel=kernel) == [name]
-
-
 @pytest.mark.parametrize(
     ("page_size", "size", "file"),
     [(4096, THP, "enabled"), (4096, MTHP_64, "hugepages-64kB/enabled"),

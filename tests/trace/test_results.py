@@ -21,7 +21,6 @@ from firsttouch.trace.remedies import KEEP, MTHP_64, THP
 from firsttouch.trace.sentences import between, conclude, doubles_line, print_trace
 from firsttouch.trace.sites import (
     FILE_NAME,
-    Cost,
     FaultPlace,
     GiverPlace,
     Location,
@@ -57,7 +56,7 @@ def trace(*sites: Site, faults: int = 1000, lost: int = 0) -> Trace:
 
 
 _AGAIN = FaultPlace(
-    "again", HERE, 500, 500 << 12, ("main",),
+    "again", HERE, 500, ("main",),
     (
         GiverPlace("munmap", ("__munmap", "unmap<int>", "main"), 300),
         GiverPlace("brk", ("brk",), 200),
@@ -68,7 +67,8 @@ _AGAIN = FaultPlace(
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     written = replace(
         trace(site(40), site(2, "load-store")),
-        costs=(Cost("again", 9, 500.0),),
+        priced=9,
+        ns=4500.0,
         basis="prices.jsonl",
         remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(THP, 9, 0)),
         system=0.5,
@@ -99,13 +99,12 @@ def test_the_first_screen_has_14_lines_of_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     kinds = {"first write": 700, "again": 200, "read, then written": 100}
-    places = (FaultPlace("again", replace(HERE, function="f" * 90), 100, 0, ("main",)),) * 9
+    places = (FaultPlace("again", replace(HERE, function="f" * 90), 100, ("main",)),) * 9
     remedies = (Remedy(KEEP, 500, 9 << 20, 45e6), Remedy(MTHP_64, 200, 0))
-    costs = (Cost("again", 200, 500.0),)
     for doubles, many in ((60, True), (40, False)):
         traced = replace(
             trace(site(doubles)), fault_kinds=kinds, fault_places=places, remedies=remedies,
-            allocator="glibc", costs=costs,
+            allocator="glibc", priced=200, ns=1e5,
         )  # fmt: skip
         print_trace(traced, output_console(), "More: out/trace.html")
         lines = capsys.readouterr().out.splitlines()
@@ -165,8 +164,8 @@ def test_a_comparison_says_which_kinds_and_places_of_all_faults_changed() -> Non
             trace(faults=writes + again),
             fault_kinds={"first write": writes, "again": again},
             fault_places=(
-                FaultPlace("again", HERE, again, 4096 * again, ()),
-                FaultPlace("first write", HERE, writes, 4096 * writes, ()),
+                FaultPlace("again", HERE, again, ()),
+                FaultPlace("first write", HERE, writes, ()),
             ),
         )
 
@@ -235,8 +234,8 @@ def test_a_survey_of_another_host_prices_nothing(tmp_path: Path, machine: str, k
     shutil.copy(_SURVEYED, tmp_path / "results.jsonl")
     here = on_host(_SURVEYED, {"again": 9})
     other = replace(here, machine=machine, kernel=kernel or here.kernel)
-    assert price(other, tmp_path).costs == ()
-    assert price(here, tmp_path).costs
+    assert price(other, tmp_path).ns == 0
+    assert price(here, tmp_path).ns > 0
 
 
 def test_a_huge_page_is_cleared_as_a_whole(tmp_path: Path) -> None:
@@ -262,11 +261,7 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
     findings = examine(read_survey(_SURVEYED))
     store, read = (findings.touch(kind) for kind in ("store", "read"))
     assert store and store.busy and read and read.busy
-    assert {cost.kind: (cost.faults, cost.each) for cost in traced.costs} == {
-        "first write": (1000, store.busy.median),
-        "again": (500, store.busy.median),
-        "zero page": (10, read.busy.median),
-    }
+    assert traced.priced == 1510
     keep, folios = (remedy.ns for remedy in traced.remedies)
     assert keep == 500 * store.busy.median
     assert folios is None
@@ -279,7 +274,7 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
 def test_a_kernel_upgrades_reads_of_anonymous_memory_alone(memory: str) -> None:
     counts = {ATOMIC: 5, EXCLUSIVE: 7, LOAD_STORE: 11}
     place, file = Place("", 0x1000, 1), Path("trace.data")
-    recording = Recording(file, "aarch64", 4096, 1, 0, 0, call_chains=False, attached=False)
+    recording = Recording(file, "aarch64", 4096, 1, 0, call_chains=False, attached=False)
     totals = Totals(
         pairs=Counter({Pair(kind, memory, place, place): n for kind, n in counts.items()})
     )
