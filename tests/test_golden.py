@@ -8,7 +8,6 @@ root under `firsttouch trace --no-survey`, all but known and jit with --no-call-
 
 import io
 import json
-import lzma
 import os
 import re
 from collections.abc import Callable
@@ -18,10 +17,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from docs.evidence.draw.pictures import recorded
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.main import main
 from firsttouch.files import REPOSITORY
-from firsttouch.trace.reading import read_recording
 from firsttouch.trace.sites import trace_document
 from firsttouch.views.answers import print_answers
 from firsttouch.views.html.page import write_report
@@ -92,28 +91,15 @@ def test_two_sets_side_by_side(
     golden(capsys.readouterr().out, f"{first}.compared")
 
 
-@pytest.fixture(scope="module")
-def recorded_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A root that has the recorded programs and nothing else, such as a host's C library."""
-    root = tmp_path_factory.mktemp("root")
-    folder = root / "opt/corpus"
-    folder.mkdir(parents=True)
-    for packed in (_RECORDINGS / "programs").iterdir():
-        (folder / packed.stem).write_bytes(lzma.decompress(packed.read_bytes()))
-    return root
-
-
 @pytest.mark.parametrize(
     "name", sorted(file.name.split(".")[0] for file in _RECORDINGS.glob("*.data.xz"))
 )
 def test_recordings_as_documents(
-    golden: Golden, recorded_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     # What a host can apply differs.
     monkeypatch.setattr("os.uname", lambda: os.uname_result(("",) * 5))
-    file = tmp_path / "trace.data"
-    file.write_bytes(lzma.decompress((_RECORDINGS / f"{name}.data.xz").read_bytes()))
-    reading = read_recording(file, recorded_root)
+    reading = recorded(name, tmp_path)
     document = json.loads(trace_document(reading.trace, reading.sentences))
     golden("\n".join(_lines(document)), f"{name}.json")
 

@@ -18,7 +18,7 @@ from firsttouch.survey.findings import examine
 from firsttouch.survey.printing import compared_surveys, print_survey
 from firsttouch.survey.sentences import conclude
 from firsttouch.tables import dump_json
-from firsttouch.trace.page import folded_trace
+from firsttouch.trace.page import folded_trace, trace_picture
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
@@ -55,8 +55,8 @@ def export_options(others: argparse.ArgumentParser) -> None:
     _add_directory(others)
     option(
         others, "--format",
-        "Markdown (default), CSV, SVG: the figures of the report, folded: the stacks of a "
-        "profile or a trace, also for speedscope",
+        "Markdown (default), CSV, SVG: the figures of the report or the trace, folded: the stacks "
+        "of a profile or a trace, also for speedscope",
         choices=(*FORMATS, _FIGURES, _FOLDED), default="md",
     )  # fmt: skip
     option(others, "--out FOLDER", "where the SVG files go; only for --format svg", kind=Path)
@@ -90,12 +90,16 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
     if (options.format == _FIGURES) != (options.out is not None):
         raise UserError("--format svg writes files: give it --out FOLDER, and no other format.")
     traced = options.directory / DATA_FILE
-    if options.format == _FOLDED and traced.is_file():
+    if traced.is_file() and (options.format == _FOLDED or not timings_in(options.directory)):
+        if options.format not in (_FOLDED, _FIGURES):
+            raise UserError(f"{options.directory} has a trace: use --format folded or svg.")
         read = read_recording(traced)
-        print(folded_trace(read.totals, read.symbols), end="")
+        if options.format == _FOLDED:
+            print(folded_trace(read.totals, read.symbols), end="")
+        else:
+            picture = trace_picture(read.trace, read.totals, read.symbols)
+            print(*write_figures({"faults.svg": picture}, options.out))
         return 0
-    if traced.is_file() and not timings_in(options.directory):
-        raise UserError(f"{options.directory} has a trace: use --format folded.")
     dataset = read_dataset(options.directory)
     if options.out:
         for file in write_figures(figure_files(dataset), options.out):

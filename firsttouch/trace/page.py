@@ -21,7 +21,7 @@ from firsttouch.trace.totals import BLOCK, Totals
 from firsttouch.views.html.charts import WIDTH, Chart, Picture
 from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
 from firsttouch.views.html.page import page_template
-from firsttouch.views.html.style import armless_style
+from firsttouch.views.html.style import armless_style, picture_style
 from firsttouch.views.html.svg import Drawing, Scale, round_up, shorten, tick_label
 from firsttouch.views.tables import Table
 
@@ -45,19 +45,19 @@ _LOOKS = (
     ("stack; vdso; no memory; unknown", "#7d858e", "#868e98"),
 )
 _STYLES = [f"kind-{number}" for number in range(len(_LOOKS))]
+_LIGHT, _DARK = (
+    dict(zip(_STYLES, colors, strict=True)) for colors in list(zip(*_LOOKS, strict=True))[1:]
+)
 # Where each kind is in _LOOKS.
 _PLACES = [next(n for n, look in enumerate(_LOOKS) if k in look[0].split("; ")) for k in NAMES]
 
 
 def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: Sequence[str]) -> str:
-    light, dark = (
-        dict(zip(_STYLES, colors, strict=True)) for colors in list(zip(*_LOOKS, strict=True))[1:]
-    )
     rules = "".join(f".{style} {{ fill: var(--{style}); }}\n" for style in _STYLES)
     rules += "".join(f".legend .{style} {{ color: var(--{style}); }}\n" for style in _STYLES)
     rules += '[class^="kind-"] + .flame-t { stroke-width: 3px; }'
     return page_template("trace.html.j2").render(
-        style=Markup(armless_style(light, dark) + "\n" + rules),
+        style=Markup(armless_style(_LIGHT, _DARK) + "\n" + rules),
         command=command_line(trace),
         machine=trace.machine,
         kernel=trace.kernel,
@@ -150,7 +150,7 @@ def draw_timeline(totals: Totals, width: float) -> Drawing:
     drawing = Drawing(width, _TALL + _BOTTOM)
     every = sum(counted.values(), Counter[int]())
     top = round_up(max(every.values(), default=1))
-    height = Scale(0, top, _TALL, 4)
+    height = Scale(0, top, _TALL, 10)
     for tick in (0, top / 2, top):
         drawing.line(_LEFT, height.at(tick), width, height.at(tick), "grid")
         drawing.text(_LEFT - 6, height.at(tick) + 4, tick_label(tick), "t dim", "end")
@@ -193,6 +193,18 @@ def draw_calls(faults: Mapping[tuple[str, ...], int], width: float) -> Drawing:
         return Look(kind, box.name, tip)
 
     return draw_flames(root, width, 0, look)
+
+
+def trace_picture(trace: Trace, totals: Totals, symbols: Symbols) -> str:
+    """Return the flame graph of the faults as SVG that stands alone."""
+    drawing = draw_calls(kind_chains(totals, symbols), WIDTH)
+    rules = "".join(f".{style} {{ fill: var(--{style}); fill-opacity: .5; }}" for style in _STYLES)
+    kinds = ", ".join(f"{name} {count:,}" for name, count in shares(trace))
+    return drawing.document(
+        f"{trace.faults:,} page faults by the functions that were called", command_line(trace),
+        f"Faults by calls, and by kind: {kinds}.",
+        picture_style(drawing.shapes, rules, _LIGHT, _DARK),
+    )  # fmt: skip
 
 
 def folded_trace(totals: Totals, symbols: Symbols) -> str:

@@ -10,8 +10,9 @@ from functools import cache
 import pytest
 from rich.console import Console
 
-from docs.evidence.draw.command import OTHERS, draw_others, draw_pictures, draw_set
+from docs.evidence.draw.command import OTHERS, draw_others, draw_set
 from docs.evidence.draw.history import COUNTED, HISTORY
+from docs.evidence.draw.pictures import draw as draw_pictures
 from docs.evidence.draw.predicted import FILE, NEAR, read_predicted
 from docs.evidence.draw.sets import EVIDENCE, SETS, load_sets
 from firsttouch.catalog.arms import load_arm

@@ -19,6 +19,10 @@ def test_folded_stacks_have_all_faults_by_kind(firsttouch: Firsttouch, compile_c
     assert done.returncode == 0, done.stderr
     expected = dict(read_trace(firsttouch.directory / "out" / FILE_NAME).fault_kinds)
 
+    done = firsttouch("export", "--format", "svg", "--out", "pictures", "out")
+    assert done.stdout == "pictures/faults.svg\n", done.stderr
+    assert "<title>main: " in (firsttouch.directory / "pictures/faults.svg").read_text()
+
     done = firsttouch("export", "--format", "folded", "out")
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
@@ -38,7 +42,7 @@ def test_folded_stacks_have_all_faults_by_kind(firsttouch: Firsttouch, compile_c
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "out has a trace: use --format folded."),
+        ((), "out has a trace: use --format folded or svg."),
         (("--format", "folded"), "out/trace.data is no trace"),
     ],
 )

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from docs.evidence.draw import commands, history, predicted
+from docs.evidence.draw import commands, history, pictures, predicted
 from docs.evidence.draw.sets import EVIDENCE, ResultSet, load_sets
 from docs.evidence.draw.tables import page
 from firsttouch.cli.main import exit_status
@@ -20,13 +20,10 @@ from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import REPOSITORY, write_atomically
 from firsttouch.lab.results import pack_results, read_results
-from firsttouch.views.html.page import figure_files
 
 # Pages that are not of results of the laboratory.
 OTHERS = {"history-counts": history.draw, "predicted-programs": predicted.draw}
 _HEADER = "<!-- SPDX-License-Identifier: GPL-2.0 -->\n# {name}\n\nWritten by `make evidence`.\n\n"
-# The set and the experiment of the pictures that pages show.
-_PICTURED, _PICTURES = ("default", "6.12", "fault-timeline"), "docs/pictures"
 
 
 def main() -> int:
@@ -50,7 +47,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.history:
         history.measure()
     if not options.set:
-        for name, text in {**draw_others(), **draw_pictures()}.items():
+        for name, text in {**draw_others(), **pictures.draw()}.items():
             _write(name, text)
     for each in sets:
         _write(f"docs/evidence/{each.page or each.name}.md", draw_set(each))
@@ -104,12 +101,6 @@ def draw_others() -> dict[str, str]:
         for name, draw in OTHERS.items()
     }
     return {**pages, **commands.draw()}
-
-
-def draw_pictures() -> dict[str, str]:
-    name, release, experiment = _PICTURED
-    figures = figure_files(load_sets()[name].dataset(release).only([experiment]))
-    return {f"{_PICTURES}/{file}": text for file, text in figures.items()}
 
 
 if __name__ == "__main__":

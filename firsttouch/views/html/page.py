@@ -24,7 +24,7 @@ from firsttouch.views.comparison import comparison_tables
 from firsttouch.views.html.charts import Chart, Picture
 from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
-from firsttouch.views.html.style import page_style, picture_style
+from firsttouch.views.html.style import arm_style, page_style, picture_style
 from firsttouch.views.profile import case_title, function_tables
 from firsttouch.views.rows import (
     QUICK,
@@ -245,5 +245,5 @@ def _slug(words: str) -> str:
 
 def _picture(dataset: Dataset, picture: Picture, command: str, description: str) -> str:
     foot = f"{command} --quick" if dataset.quick else command
-    style = picture_style(dataset.catalog, picture.drawing.shapes)
+    style = picture_style(picture.drawing.shapes, *arm_style(dataset.catalog))
     return picture.drawing.document(picture.title, foot, description, style)

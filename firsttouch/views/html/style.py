@@ -43,8 +43,13 @@ def _arm_kinds(catalog: Catalog) -> list[tuple[str, Arm]]:
 
 
 def page_style(catalog: Catalog) -> str:
-    light, dark = _arm_colors(catalog, dark=False), _arm_colors(catalog, dark=True)
-    return "\n".join([armless_style(light, dark), _arm_rules(catalog)])
+    rules, light, dark = arm_style(catalog)
+    return "\n".join([armless_style(light, dark), rules])
+
+
+def arm_style(catalog: Catalog) -> tuple[str, Colors, Colors]:
+    """Return the rules of the arms' marks, and their colours on a light and a dark page."""
+    return _arm_rules(catalog), _arm_colors(catalog, dark=False), _arm_colors(catalog, dark=True)
 
 
 def armless_style(light: Colors | None = None, dark: Colors | None = None) -> str:
@@ -60,24 +65,23 @@ def armless_style(light: Colors | None = None, dark: Colors | None = None) -> st
     ])  # fmt: skip
 
 
-def picture_style(catalog: Catalog, shapes: str) -> str:
+def picture_style(shapes: str, rules: str, light: Colors, dark: Colors) -> str:
     """Return the style sheet of one figure that stands alone, whose elements are `shapes`.
 
-    It has only the rules that apply to them, so that a new arm changes no
-    picture it is not in, and no variables, which viewers of pictures lack.
+    `rules` and their colours are added. It has only the rules that apply to them, so that a new
+    arm changes no picture it is not in, and no variables, which viewers of pictures lack.
     """
     shapes += ' class="paper t strong dim"'
     used = {kind for kinds in re.findall(r'class="([^"]*)"', shapes) for kind in kinds.split()}
     # A comment would become part of the selector behind it.
-    sheet = re.sub(r"/\*.*?\*/", "", _sheet("figure.css") + _arm_rules(catalog), flags=re.DOTALL)
-    rules = [
+    sheet = re.sub(r"/\*.*?\*/", "", _sheet("figure.css") + rules, flags=re.DOTALL)
+    applied = [
         f"{selector.strip()} {{ {' '.join(body.split())} }}"
         for selector, body in re.findall(r"([^{}]+){([^{}]*)}", sheet)
         if set(selector.strip().removeprefix(".").split(".")) <= used
     ]
-    light, dark = _arm_colors(catalog, dark=False), _arm_colors(catalog, dark=True)
-    by_day = [_resolved(rule, {**_LIGHT, **light}) for rule in rules]
-    by_night = [_resolved(rule, {**_DARK, **dark}) for rule in rules if "var(" in rule]
+    by_day = [_resolved(rule, {**_LIGHT, **light}) for rule in applied]
+    by_night = [_resolved(rule, {**_DARK, **dark}) for rule in applied if "var(" in rule]
     return "\n".join([*by_day, "@media (prefers-color-scheme: dark) {", *by_night, "}"])
 
 
