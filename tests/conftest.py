@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.debian import given_configuration
+from firsttouch.building.debian import Configuration
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import KernelSource, debian_source
@@ -142,7 +142,7 @@ def listing_cache(native_ftbench: Path, own_cache: Path) -> Path:
 @pytest.fixture
 def configured_cache(listing_cache: Path, reporter: Reporter) -> Path:
     """The root of a store for this test alone that also has a configuration of 6.12."""
-    given_configuration(load_release("6.12"), FAKE_CONFIGURATION, reporter)
+    Configuration(load_release("6.12")).give(FAKE_CONFIGURATION, reporter)
     return listing_cache
 
 

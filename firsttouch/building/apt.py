@@ -1,34 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 """Debian's packages, from the host's own mirror.
 
-apt runs with a private root below the store and leaves the host's configuration
-alone. Its only sources are the Debian archives of the host's configuration, or
-another suite of the same mirror. Each archive must be signed by the key that the
-host's configuration names for it, or else by Debian's key. An archive that the
-host trusts without a signature is refused.
+apt runs with a private root below the store and leaves the host's configuration alone. Each
+archive must be signed by the key that the host's configuration names for it, or else by Debian's:
+one that the host trusts without a signature is refused.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
 import subprocess
-import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from firsttouch.building.store import Entry, locked, store_root
 from firsttouch.catalog.experiments import ARM64, Packages
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import check_room, digest, digest_file, write_atomically
-from firsttouch.processes import child_process, output
+from firsttouch.processes import output
 from firsttouch.progress import Reporter
-from firsttouch.tables import dump_json, parse_json, read
+from firsttouch.tables import Json, dump_json, parse_json, read
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
-# The last part of the path, such as "debian-security" or "debian.list", tells Debian's archives.
+# The last part of a path of Debian's archives: "debian-security", "debian.list".
 _DEBIANS = re.compile(r"/debian[^/]*/?$")
 # apt waits for ever on a full disk. Bytes of its lists, and of packages with what is unpacked, per
 # byte of packages.
@@ -44,32 +42,27 @@ _INSTALL = ("-oAcquire::ForceHash=SHA256", "-y", "--no-install-recommends", "ins
 
 @dataclass(frozen=True)
 class Archive:
-    """A Debian archive; `types` is ``deb``, or ``deb-src`` for its sources."""
-
     uri: str
     suite: str
     keyring: str
-    types: str = "deb"
 
     @property
     def source(self) -> str:
-        """The archive as an entry of a deb822 sources file.
-
-        It has no "Trusted" line, so that the signature decides: "Trusted: no"
-        would refuse a good signature, too.
-        """
+        """The archive as an entry of a deb822 sources file; its signature decides on trust."""
         return (
-            f"Types: {self.types}\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
+            f"Types: deb\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
             f"Signed-By: {self.keyring}\n"
         )
 
 
-def _apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _apt_get(
+    arguments: Sequence[str], folder: Path = Path("/")
+) -> subprocess.CompletedProcess[str]:
+    # "download" says nothing of a package that the current directory holds.
     try:
         return subprocess.run(
             ["apt-get", *arguments], capture_output=True, text=True, check=False,
-            # "download" says nothing of a package that the current directory holds.
-            stdin=subprocess.DEVNULL, cwd="/",
+            stdin=subprocess.DEVNULL, cwd=folder,
         )  # fmt: skip
     except FileNotFoundError:
         raise HostError(
@@ -80,11 +73,7 @@ def _apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def host_archives() -> list[Archive]:
-    """Return the Debian archives of the host's own configuration; HostError if it has none.
-
-    An archive is Debian's if its URL, or the name of its list of mirrors, says so. Others are
-    not contacted.
-    """
+    """Return the archives of the host's configuration whose URL or list of mirrors is Debian's."""
     listed = _apt_get(
         ["indextargets", "--no-release-info", "--format", "$(REPO_URI)|$(RELEASE)|$(SIGNED_BY)",
          "Created-By: Packages", "Component: main"]
@@ -96,11 +85,6 @@ def host_archives() -> list[Archive]:
             # apt ends a list's name in a slash, as that of a folder.
             uri = uri.rstrip("/") if uri.startswith("mirror+file:") else uri
             archives.append(Archive(uri, suite, keyring if keyring.startswith("/") else _KEYRING))
-    if not archives:
-        raise HostError(
-            "this host's package sources name no Debian mirror: add one to /etc/apt, run "
-            "`apt-get update` as root, or use --source TREE."
-        )
     return list(dict.fromkeys(archives))
 
 
@@ -110,16 +94,16 @@ def mirror_archive(suite: str) -> Archive:
         if not archive.suite.endswith("-security"):
             return Archive(archive.uri, suite, archive.keyring)
     raise HostError(
-        "this host's package sources name no mirror of Debian's main archive: add one to "
-        "/etc/apt, or use --source TREE."
+        "this host's package sources name no Debian mirror: add one to /etc/apt, run "
+        "`apt-get update` as root, or use --source TREE."
     )
 
 
 def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list[str]:
     """Make a private root for apt with fresh lists of `archives` only; return apt's options.
 
-    `architecture`, such as arm64, makes a root for it, with no package installed.
-    Raises HostError if a list cannot be fetched, or is not signed.
+    One for an `architecture` has no package installed. Raises HostError if a list cannot be
+    fetched, or is not signed.
     """
     names = ("Architecture", "Architectures") if architecture else ()
     more = tuple(f"-oAPT::{name}={architecture}" for name in names)
@@ -222,6 +206,8 @@ class Closure:
         own = [] if self.closure else [host_archives()]
         detail: list[str] = []
         for archives in (*own, *([mirror_archive(suite)] for suite in self.suites)):
+            if not archives:
+                continue
             words = [*private_root(archives, architecture=self.architecture), *command, *self.names]
             listed = _apt_get([*words, "--print-uris"])
             files = tuple(
@@ -231,92 +217,96 @@ class Closure:
             if files and not listed.returncode:
                 return files, words
             detail = listed.stderr.strip().splitlines()[-3:]
-        # A kernel tree is no remedy for what Debian has for one: a configuration, an image.
-        tree = "" if self.architecture else ", or use --source TREE"
         raise HostError(
             f"{', '.join(self.suites) or 'no archive'} of this host's mirror does not offer "
-            f"{', '.join(self.names)}: check the network and /etc/apt{tree}.",
+            f"{', '.join(self.names)}: check the network and /etc/apt; `firsttouch kernel fetch` "
+            "moves on to the newest kernel.",
             detail,
         )
 
 
-def obtain(
-    wanted: Closure,
-    entry: Callable[[Files], Entry],
-    make: Callable[[Unpack, Path], None],
-    reporter: Reporter,
-    *,
-    newest: bool = False,
-) -> Path:
-    """Return the directory of the entry that `make` makes from packages.
+class FromPackages(ABC):
+    """An entry of the store that is made from packages; `file` is its product there, if one."""
 
-    A stored entry of those that were fetched last is used again without the network, unless
-    `newest` asks for what the archive has now. Raises HostError if they cannot be fetched.
-    """
-    last = () if newest else wanted.last()
-    if last and (stored := entry(last).use()):
-        return stored
-    files, words = wanted.find()
-    made = entry(files)
-    wanted.remember(files)
+    file: ClassVar[str] = ""
 
-    def fetch(workplace: Path, product: Path) -> None:
-        archives = workplace / "archives"
-        (archives / "partial").mkdir(parents=True)
-        log = _download([f"-oDir::Cache::Archives={archives}", *words], archives, files, reporter)
-        for package in files:
-            path = archives / package.file
-            if not path.exists() or digest_file(path) != package.sha256:
-                raise HostError(
-                    f"fetching {package.file} failed: check the network, then run the same "
-                    "command again, which takes the version that is there now.",
-                    log,
-                )
+    @property
+    @abstractmethod
+    def wanted(self) -> Closure: ...
 
-        def unpack(folder: Path) -> None:
-            for package in files:
-                output(["dpkg-deb", "-x", archives / package.file, folder])
+    @abstractmethod
+    def entry(self, files: Files) -> Entry: ...
 
-        make(unpack, product)
+    @abstractmethod
+    def make(self, unpack: Unpack, product: Path) -> None:
+        """Fill the folder `product`; its parent may be used, too."""
 
-    return made.obtain(fetch, reporter.say)
+    def stored(self) -> Path | None:
+        """Return what was made from the packages that were fetched last, if the store has it."""
+        last = self.wanted.last()
+        stored = self.entry(last).use() if last else None
+        return stored / self.file if stored else None
+
+    def obtain(self, reporter: Reporter) -> Path:
+        return self.stored() or self.fetch(reporter)
+
+    def fetch(self, reporter: Reporter) -> Path:
+        """Make it from the newest packages; HostError if they cannot be fetched."""
+        files, words = self.wanted.find()
+        entry = self.entry(files)
+        self.wanted.remember(files)
+
+        def make(workplace: Path, product: Path) -> None:
+            archives = workplace / "archives"
+            _download(words, archives, files, reporter)
+
+            def unpack(folder: Path) -> None:
+                for package in files:
+                    output(["dpkg-deb", "-x", archives / package.file, folder])
+
+            self.make(unpack, product)
+
+        return entry.obtain(make, reporter.say) / self.file
 
 
-def _download(words: Sequence[str], folder: Path, files: Files, reporter: Reporter) -> list[str]:
-    """Run apt-get, which fetches `files` into `folder`; return the end of what it says."""
+def _download(words: Sequence[str], folder: Path, files: Files, reporter: Reporter) -> None:
+    """Have apt-get fetch `files` into `folder`."""
+    (folder / "partial").mkdir(parents=True)
     size = sum(file.size for file in files)
     check_room(folder, _UNPACKED * size)
-    title = f"Fetching {files[0].name} {files[0].version}"
-    if len(files) > 1:
-        title += f" and {len(files) - 1} more packages"
-    with (
-        (folder / "apt.log").open("w") as sink,
-        reporter.step(title, "MiB", size >> 20) as step,
-        child_process(["apt-get", *words], cwd=folder, stdout=sink) as apt,
-    ):
-        while apt.poll() is None:
-            time.sleep(0.2)
-            with contextlib.suppress(FileNotFoundError):
-                there = sum(path.stat().st_size for path in folder.rglob("*.deb"))
-                step.at(min(there, size) >> 20)
-        step.at(size >> 20)
-    return (folder / "apt.log").read_text().strip().splitlines()[-5:]
+    more = f" and {len(files) - 1} more packages" if len(files) > 1 else ""
+    reporter.say(f"Fetching {files[0].name} {files[0].version}{more}, {size >> 20} MiB")
+    done = _apt_get([f"-oDir::Cache::Archives={folder}", *words], folder)
+    for package in files:
+        path = folder / package.file
+        if not path.exists() or digest_file(path) != package.sha256:
+            raise HostError(
+                f"fetching {package.file} failed: check the network, then run the same "
+                "command again, which takes the version that is there now.",
+                done.stderr.strip().splitlines()[-5:],
+            )
 
 
 def closure_of(packages: Packages) -> Closure:
     return Closure(packages.names, (packages.suite,), packages.architecture, closure=True)
 
 
+@dataclass(frozen=True)
+class _Unpacked(FromPackages):
+    packages: Packages
+
+    @property
+    def wanted(self) -> Closure:
+        return closure_of(self.packages)
+
+    def entry(self, files: Files) -> Entry:
+        recipe: dict[str, Json] = {"unpacked": [file.sha256 for file in files]}
+        return Entry("packages", recipe, f"{', '.join(self.packages.names)}, unpacked")
+
+    def make(self, unpack: Unpack, product: Path) -> None:
+        unpack(product)
+
+
 def unpack(packages: Packages, reporter: Reporter) -> Path:
     """Return a folder with packages and their dependencies; the host runs none of their scripts."""
-    title = f"{', '.join(packages.names)} for {packages.architecture}, unpacked"
-    return unpacked(closure_of(packages), title, reporter)
-
-
-def unpacked(wanted: Closure, title: str, reporter: Reporter) -> Path:
-    """Return a folder with packages, unpacked; HostError if they cannot be fetched."""
-
-    def entry(files: Files) -> Entry:
-        return Entry("packages", {"unpacked": [file.sha256 for file in files]}, title)
-
-    return obtain(wanted, entry, lambda unpack, product: unpack(product), reporter)
+    return _Unpacked(packages).obtain(reporter)

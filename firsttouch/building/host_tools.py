@@ -27,10 +27,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def cross_compile(architecture: str = DEFAULT_ARCHITECTURE) -> str:
-    """Return the prefix of an architecture's tools, as kernel makefiles take it in CROSS_COMPILE.
-
-    It is empty on a host of that architecture.
-    """
+    """Return the prefix of an architecture's tools; empty on a host of that architecture."""
     wanted = load_architecture(architecture)
     return "" if platform.machine() == wanted.machine else wanted.prefix
 
@@ -51,14 +48,8 @@ def available_memory() -> int:
     available = int(re.findall(r"^MemAvailable: *(\d+)", meminfo, re.M)[0]) * 1024
     for group in _control_groups():
         with contextlib.suppress(OSError, ValueError):
-            limit, used = (
-                int((group / f"memory.{name}").read_text()) for name in ("max", "current")
-            )
-            statistics = (group / "memory.stat").read_text()
-            # The kernel drops these pages before a group reaches its limit.
-            files = sum(map(int, re.findall(r"^(?:in)?active_file (\d+)", statistics, re.M)))
-            available = min(available, limit - used + files)
-    return max(available, 0)
+            available = min(available, int((group / "memory.max").read_text()))
+    return available
 
 
 def _control_groups() -> list[Path]:
@@ -71,23 +62,19 @@ def _control_groups() -> list[Path]:
 
 
 def compiler_version(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
-    """Return the first line of ``gcc --version``: of an architecture's, or of this host's own."""
     return _version(f"{'' if native else cross_compile(architecture)}gcc")
 
 
 def toolchain_identity(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
-    """Return the versions of the compiler and the linker that build images and programs."""
     prefix = "" if native else cross_compile(architecture)
     return f"{compiler_version(architecture, native=native)}; {_version(f'{prefix}ld')}"
 
 
 def qemu_version(qemu: str = QEMU) -> str:
-    """Return the first line of what `qemu` prints for --version; HostError if it is missing."""
     return _version(qemu)
 
 
 def check_plugins() -> None:
-    """Raise HostError if QEMU is missing, or was built without what counts: plugins."""
     if not re.search(r"^-plugin\b", output([find_tool(QEMU), "--help"]), re.M):
         raise HostError(
             f"{find_tool(QEMU)} was built without plugins, which count here: put a QEMU with them "
@@ -119,7 +106,7 @@ def find_tool(tool: str) -> str:
 
 @functools.cache
 def _version(tool: str) -> str:
-    """Return what a tool says that it is, asked once; HostError if it is missing."""
+    """Return the first line of what a tool prints for --version; HostError if it is missing."""
     return output([find_tool(tool), "--version"]).splitlines()[0]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building import overlay, patches
-from firsttouch.building.debian import DebianKernel, stored_configuration
+from firsttouch.building.debian import Configuration, DebianKernel
 from firsttouch.building.host_tools import (
     cache_environment,
     compilers,
@@ -29,7 +29,7 @@ from firsttouch.building.store import Entry, store_root
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.catalog.arms import Kernel
 from firsttouch.errors import BuildError, HostError, UserError
-from firsttouch.files import LINUX, digest_file, write_atomically
+from firsttouch.files import LINUX, digest_file
 from firsttouch.processes import child_process, output
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
@@ -48,7 +48,6 @@ _REPRODUCIBLE = {
 _OBJECTS = "firsttouch-objects"
 # The addresses of the kernel's functions.
 SYMBOLS = "System.map"
-# What make says, among what is made and in the workplace of a build that failed.
 _LOG = "build.log"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
@@ -66,10 +65,8 @@ class KernelImage:
 
     If `changed`, linux/ is laid over the source, or `series` of it alone, and `patches` after
     it. Its configuration starts from Debian's for the cloud, or from tinyconfig if `tiny`;
-    `fragments` are laid over it. `label` stands for both in messages.
-
-    A package is in Debian's configuration of `flavour`, with the modules, and has no headers
-    and no debug information. If it is changed, boot parameters choose the features.
+    `fragments` are laid over it. `label` stands for both in messages. A package is in Debian's
+    configuration of `flavour`, with the modules, without headers and debug information.
     """
 
     source: KernelSource
@@ -114,20 +111,11 @@ class KernelImage:
             names = ["package", *["package-features"] * self.changed]
             return [*(configs / name for name in names), *self.fragments]
         base = "tiny" if self.tiny else "lab"
-        features = self._arch.features if self.changed else ()
-        optional = [
-            configs / f"{base}-{self.source.release.name}",
-            *(
-                configs / "features" / name
-                for name in features
-                if self.series in ("", overlay.EVERY, name)
-            ),
-        ]
-        return [
-            *self._arch.fragments(base),
-            *(file for file in optional if file.exists()),
-            *self.fragments,
-        ]
+        names = [f"{base}-{self.source.release.name}"]
+        for name in self._arch.features if self.changed else ():
+            names += [f"features/{name}"] * (self.series in ("", overlay.EVERY, name))
+        optional = [file for name in names if (file := configs / name).exists()]
+        return [*self._arch.fragments(base), *optional, *self.fragments]
 
     def entry(self) -> Entry:
         """Return the store's entry; its recipe is source, linux/, configuration and tools."""
@@ -147,26 +135,17 @@ class KernelImage:
         return Entry("images", recipe, f"{'package of ' * bool(self.flavour)}kernel {self.title}")
 
     def stored(self) -> Path | None:
-        configuration = stored_configuration(self.source.release, architecture=self.architecture)
-        if not self.tiny and not configuration:
+        if not self.tiny and not Configuration(self.source.release, self.architecture).stored():
             return None
         return self.entry().use()
 
-    def obtain(self, reporter: Reporter, log: Path | None = None) -> Path:
+    def obtain(self, reporter: Reporter) -> Path:
         """Return the directory with ``Image``, ``System.map``, ``config`` and ``build.log``.
 
         Builds them if they are not in the store; for a package, there is a .deb instead of
-        the first two. `log` gets a copy of the build's log in any case. Raises BuildError with
-        the compiler's errors, HostError if a tool is missing.
+        the first two. Raises BuildError with the compiler's errors, HostError if a tool is missing.
         """
-        entry = self.entry()
-        try:
-            return entry.obtain(functools.partial(self._build, reporter), reporter.say)
-        finally:
-            # A build that failed leaves its workplace.
-            logs = (entry.path / _LOG, entry.path.with_suffix(".making") / _LOG)
-            if log and (made := next((file for file in logs if file.exists()), None)):
-                write_atomically(log, made.read_bytes())
+        return self.entry().obtain(functools.partial(self._build, reporter), reporter.say)
 
     def _build(self, reporter: Reporter, workplace: Path, product: Path) -> None:
         if re.search(r"[\s:]", str(workplace)):
@@ -194,14 +173,10 @@ class KernelImage:
         shutil.copyfile(workplace / _LOG, product / _LOG)
 
     def _make_tree(self, tree: Path) -> None:
-        there = self.source.tree()
-        files = [name for patch in self.patches for name in patches.read_diff(patch).names]
-        if self.changed:
-            overlay.lay_over(self.source, tree, files, self.architecture, self.series)
-        else:
-            overlay.link_tree(there, tree, files, self.architecture)
-        for patch in self.patches:
-            patches.apply_patch(patch, self.source.version, tree)
+        ours = overlay.patches_of(self.source.release, self.series) if self.changed else []
+        files = [name for patch in self.patches for name in patches.names_in(patch)]
+        overlay.lay_over(self.source, tree, ours, files, self.architecture)
+        patches.apply_patches(self.patches, self.source.version, tree)
 
     def configure(self, tree: Path, objects: Path) -> None:
         """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments."""
@@ -266,36 +241,27 @@ class KernelImage:
         ]
 
 
+_OPTION = re.compile(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", re.M)
+
+
 def missed_options(wanted: str, config: str) -> list[str]:
-    """Return the options that the text of a .config does not have as fragments ask for.
-
-    An option without a line is not set.
-    """
-    got = set(config.splitlines())
-
-    def has(name: str, value: str) -> bool:
-        if value == " is not set":
-            return not any(option.startswith(f"{name}=") for option in got)
-        return f"{name}{value}" in got
-
-    # The last line for an option wins, as in Kconfig.
-    lines = re.findall(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", wanted, re.M)
-    return [name for name, value in dict(lines).items() if not has(name, value)]
+    """Return the options that the text of a .config does not have as fragments ask for."""
+    got = dict(_OPTION.findall(config))
+    # The last line for an option wins, as in Kconfig; one without a line is not set.
+    asked = dict(_OPTION.findall(wanted))
+    return [name for name, value in asked.items() if got.get(name, " is not set") != value]
 
 
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:
     """Return how arms get that `kernel`, for the release of `source`."""
     architecture = load_architecture(kernel.architecture)
     kinds = architecture.kernels
-    if kernel.kind not in kinds:
+    series = ("", overlay.EVERY, *architecture.features)
+    if kernel.kind not in kinds or kernel.series not in series:
+        name = f"{kernel.kind} {kernel.series}".rstrip()
         raise UserError(
-            f"{kernel.kind} kernels are not for {kernel.architecture}: give arms that boot "
-            f"{format_list(kinds, 9)} ones."
-        )
-    if kernel.series not in ("", overlay.EVERY, *architecture.features):
-        raise UserError(
-            f"the series {kernel.series} changes nothing for {kernel.architecture}: give arms "
-            f"with {format_list(architecture.features, 9)}."
+            f"{name} kernels are not for {kernel.architecture}: give arms that boot "
+            f"{format_list(kinds, 9)} ones, or a series of {format_list(architecture.features, 9)}."
         )
     if kernel.kind == "debian":
         return DebianKernel(source.release, source.version, kernel.architecture)
@@ -311,19 +277,10 @@ def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKerne
     )
 
 
-def obtain_image(
-    kernel: Kernel, source: KernelSource, reporter: Reporter, logs: Path | None = None
-) -> Path:
+def obtain_image(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Path:
     """Return the image that guests boot, building or fetching it if the store lacks it.
 
-    `logs` gets a copy of a build's log. Raises BuildError, HostError if the
-    image cannot be fetched, and UserError if a patch does not apply.
+    Raises BuildError, HostError if the image cannot be fetched, and UserError if a patch does not
+    apply.
     """
-    image = kernel_of(kernel, source)
-    if isinstance(image, DebianKernel):
-        return image.obtain(reporter) / "Image"
-    # Many kernels may have the user's changes; their recipes tell them apart.
-    digest = f"-{image.entry().path.name[:8]}" if kernel.label else ""
-    arch = load_architecture(kernel.architecture).suffix
-    log = logs / f"build-{source.version}{arch}-{kernel.kind}{digest}.log" if logs else None
-    return image.obtain(reporter, log) / "Image"
+    return kernel_of(kernel, source).obtain(reporter) / "Image"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """linux/ laid over a kernel tree: patches, hooks, the linked tree; and as a series to post.
 
-The changed tree consists of symbolic links into the unchanged one; only files
-that a patch adds or changes are real. Directories are real where a relative
-#include may find a changed header, which must not be the unchanged one.
+The changed tree consists of symbolic links into the unchanged one; only files that a patch adds or
+changes are real, and directories where a relative #include may find a changed header.
 """
 
 from __future__ import annotations
@@ -11,17 +10,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building import overlay
-from firsttouch.building.patches import fit, read_diff
+from firsttouch.building.patches import fit, names_in
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.catalog.releases import Release
 from firsttouch.errors import HostError, UserError
-from firsttouch.files import LINUX, digest, digest_file, write_atomically
+from firsttouch.files import LINUX, digest, digest_file
 from firsttouch.processes import output
 from firsttouch.tables import read, read_toml
 
@@ -41,8 +39,7 @@ _UNCHANGED = ".unchanged"
 class Patch:
     """One logical change: its commit message, its new files, its hooks.
 
-    `series` are the series that it belongs to. `author`, ``Name <address>``,
-    is that of a change that others made; empty: whoever writes the series.
+    `author`, ``Name <address>``, is that of a change that others made.
     """
 
     name: str
@@ -53,37 +50,33 @@ class Patch:
     author: str = ""
 
     def hook(self, release: Release) -> Path | None:
-        """Return the patch that this change makes to existing files of `release`, if any."""
+        """Return the patch of existing files of `release`, if any."""
         path = release.hooks / f"{self.name}.patch"
         return path if path.is_file() else None
 
     def touched(self, release: Release) -> list[str]:
         hook = self.hook(release)
-        return [*self.files, *(read_diff(hook).names if hook else ())]
+        return [*self.files, *(names_in(hook) if hook else ())]
 
 
 @dataclass(frozen=True)
 class Series:
-    """What is posted together. A cover letter has a title, and a template in linux/.
+    """What is posted together. A cover letter has a title, and a template, a file of linux/.
 
     Kernels with all series lack those that are only built `alone`: they change every
     fault and have no switch, so no arm of such a kernel could leave them out.
     """
 
     name: str
-    cover: Path | None
+    cover: str = ""
     title: str = ""
     alone: bool = False
 
 
 def all_series() -> dict[str, Series]:
     """Return the series of linux/series.toml by name, in order."""
-    by_name = {}
-    for entry in read_toml(LINUX / "series.toml").tables("series"):
-        cover = entry.take("cover", str, "")
-        series = read(entry, Series, cover=LINUX / cover if cover else None)
-        by_name[series.name] = series
-    return by_name
+    listed = [read(entry, Series) for entry in read_toml(LINUX / "series.toml").tables("series")]
+    return {series.name: series for series in listed}
 
 
 # In the place of one series: each of them, those that are only built alone, too.
@@ -94,22 +87,16 @@ def patches_of(release: Release, series: str = "") -> list[Patch]:
     """Return the patches for `release`, in order: of all series not `alone`, of one or of EVERY.
 
     A patch without files and without a hook for the release is left out.
-    Raises UserError if linux/series.toml is wrong.
     """
-    listed = all_series()
-    table = read_toml(LINUX / "series.toml")
-    table.tables("series")
-    patches = []
-    for entry in table.tables("patch"):
-        patch = read(entry, Patch, message=entry.take("message", str).strip() + "\n")
-        if unknown := set(patch.series) - listed.keys():
-            raise entry.error("series", f"names {min(unknown)}, which is none of the series.")
-        if patch.files or patch.hook(release):
-            patches.append(patch)
-    table.done()
-    everything = {name for name, each in listed.items() if series == EVERY or not each.alone}
-    wanted = everything if series in ("", EVERY) else {series}
-    return [patch for patch in patches if wanted.intersection(patch.series)]
+    wanted = {series}
+    if series in ("", EVERY):
+        wanted = {name for name, each in all_series().items() if series == EVERY or not each.alone}
+    listed = [read(entry, Patch) for entry in read_toml(LINUX / "series.toml").tables("patch")]
+    return [
+        patch
+        for patch in listed
+        if wanted.intersection(patch.series) and (patch.files or patch.hook(release))
+    ]
 
 
 def overlay_identity(release: Release, series: str = "") -> str:
@@ -129,16 +116,11 @@ def overlay_identity(release: Release, series: str = "") -> str:
 def lay_over(
     source: KernelSource,
     destination: Path,
+    patches: Sequence[Patch],
     more: Iterable[str] = (),
     architecture: str = DEFAULT_ARCHITECTURE,
-    series: str = "",
 ) -> None:
-    """Make the tree of `source` with all patches, or those of one series, at `destination`.
-
-    `more` are files that are changed afterwards.
-    Raises UserError if a hook does not apply; it names the file and the hunk.
-    """
-    patches = patches_of(source.release, series)
+    """Make the tree of `source` with `patches`; `more` are files that are changed afterwards."""
     changed = [name for patch in patches for name in patch.touched(source.release)]
     link_tree(source.tree(), destination, [*changed, *more], architecture)
     for patch in patches:
@@ -146,6 +128,7 @@ def lay_over(
 
 
 def apply(patch: Patch, release: Release, tree: Path) -> None:
+    """Apply a patch to a linked tree; a hook that does not fit is named by file and hunk."""
     for name in patch.files:
         target = tree / name
         if target.exists():
@@ -172,68 +155,67 @@ def link_tree(
 ) -> None:
     """Make a copy of `tree` at `destination`: real directories, symbolic links for files.
 
-    For a tree in which only the files `changed` will be, a folder is one link if
-    no image for `architecture` needs it, unless one of them is there.
+    If only the files `changed` will be, a folder that no image for `architecture` needs, and that
+    has none of them, is one link.
     """
     whole: set[str] = set()
     if changed is not None:
         names = tuple(changed)
         needed = load_architecture(architecture).folders
-        others = {
-            f"arch/{folder.name}"
-            for folder in (tree / "arch").glob("*/")
-            if folder.name not in needed
-        }
+        arch = [f"arch/{folder.name}" for folder in (tree / "arch").glob("*/")]
         whole = {
-            str(tree / folder)
-            for folder in (*others, *_LINKED_WHOLE)
-            if not any(name.startswith(f"{folder}/") for name in names)
+            f"{tree}/{folder}"
+            for folder in (*arch, *_LINKED_WHOLE)
+            if folder.removeprefix("arch/") not in needed
+            and not any(name.startswith(f"{folder}/") for name in names)
         }
     top, to = str(tree), str(destination)
     # A kernel has 90,000 files, so this makes no Path of each.
     for folder, folders, files in os.walk(top):
-        if ".git" in folders:
-            folders.remove(".git")
+        folders[:] = [name for name in folders if name != ".git"]
         here = to + folder[len(top) :]
         os.makedirs(here)
         # That of a folder leads through its parent's, so that no target is long.
         through = f"../{_UNCHANGED}/{os.path.basename(folder)}" if folder != top else top
         os.symlink(through, f"{here}/{_UNCHANGED}")
-        for name in files:
-            file = f"{folder}/{name}"
-            # A symbolic link of the tree is copied, so that it leads into the copy.
-            to_file = os.readlink(file) if os.path.islink(file) else f"{_UNCHANGED}/{name}"
-            os.symlink(to_file, f"{here}/{name}")
-        for name in list(folders):
-            below = f"{folder}/{name}"
-            if os.path.islink(below):
-                os.symlink(os.readlink(below), f"{here}/{name}")
-            elif below in whole:
+        for name in (*files, *folders):
+            path = f"{folder}/{name}"
+            if os.path.islink(path):
+                # Copied, so that it leads into the copy.
+                os.symlink(os.readlink(path), f"{here}/{name}")
+            elif path in whole or not os.path.isdir(path):
                 os.symlink(f"{_UNCHANGED}/{name}", f"{here}/{name}")
-                folders.remove(name)
+        folders[:] = [name for name in folders if f"{folder}/{name}" not in whole]
 
 
 # Fixed, so that the bytes of the patches do not depend on the time.
 _DATE = "2026-01-01T00:00:00+0000"
 # In linux/, in the place of the author of the series.
 _MAINTAINER = "M:\tAUTHOR\n"
+_NUMBERED = "[0-9][0-9][0-9][0-9]-*.patch"
 
 
 def write_series(
-    source: KernelSource, series: overlay.Series, destination: Path, author: str
+    source: KernelSource, series: Series, destination: Path, author: str
 ) -> list[Path]:
     """Write `series` for `source` into directory `destination`; return its files in order.
 
-    `author` is ``Name <address>``. git makes the patches from the same trees
-    that the laboratory builds. Numbered patches that are in the directory
-    already are removed: they would be applied with the new ones. Raises
-    UserError if a hook does not apply, HostError if the directory cannot be
-    written.
+    `author` is ``Name <address>``. Numbered patches that are in the directory already are
+    removed: they would be applied with the new ones. Raises HostError if it cannot be written.
     """
-    patches = overlay.patches_of(source.release, series.name)
+    patches = patches_of(source.release, series.name)
     tree = source.tree()
+    try:
+        destination.mkdir(parents=True, exist_ok=True)
+        for stale in destination.glob(_NUMBERED):
+            stale.unlink()
+    except OSError as error:
+        raise HostError(
+            f"cannot write the series to {destination} ({error.strerror}): "
+            "name another directory by --out."
+        ) from None
     with tempfile.TemporaryDirectory(prefix="firsttouch-series-") as scratch:
-        work, made = Path(scratch, "linux"), Path(scratch, "series")
+        work = Path(scratch)
         for name in {name for patch in patches for name in patch.touched(source.release)}:
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             if (tree / name).exists():
@@ -241,47 +223,34 @@ def write_series(
         _git(work, author, "init", "-q")
         _commit(work, author, f"Linux {source.version}", author)
         for patch in patches:
-            overlay.apply(patch, source.release, work)
+            apply(patch, source.release, work)
             if (file := work / "MAINTAINERS").exists():
                 file.write_text(file.read_text().replace(_MAINTAINER, f"M:\t{author}\n"))
             _commit(work, author, f"{patch.subject}\n\n{patch.message}", patch.author or author)
         _git(
             work, author, "format-patch", "-q", "--no-signature",
             *(["--cover-letter"] if series.cover else []),
-            f"--from={author}", "-o", str(made), f"HEAD~{len(patches)}",
+            f"--from={author}", "-o", str(destination.resolve()), f"HEAD~{len(patches)}",
         )  # fmt: skip
-        first = min(made.iterdir())
-        text = first.read_text()
-        if series.cover:
-            _, _, letter = series.cover.read_text().partition("-->\n")  # its licence
-            text = text.replace("*** SUBJECT HERE ***", series.title)
-            text = text.replace("*** BLURB HERE ***", f"{letter}\n{_base(source)}")
-        else:
-            # git am leaves out what stands below the mark.
-            text = text.replace("\n---\n", f"\n---\n{_base(source)}\n\n", 1)
-        first.write_text(text)
-        try:
-            destination.mkdir(parents=True, exist_ok=True)
-            for stale in destination.glob("[0-9][0-9][0-9][0-9]-*.patch"):
-                stale.unlink()
-            for file in made.iterdir():
-                write_atomically(destination / file.name, file.read_bytes())
-            return [destination / file.name for file in sorted(made.iterdir())]
-        except OSError as error:
-            raise HostError(
-                f"cannot write the series to {destination} ({error.strerror}): "
-                "name another directory by --out."
-            ) from None
+    files = sorted(destination.glob(_NUMBERED))
+    text = files[0].read_text()
+    if series.cover:
+        _, _, letter = (LINUX / series.cover).read_text().partition("-->\n")  # its licence
+        text = text.replace("*** SUBJECT HERE ***", series.title)
+        text = text.replace("*** BLURB HERE ***", f"{letter}\n{_base(source)}")
+    else:
+        # git am leaves out what stands below the mark.
+        text = text.replace("\n---\n", f"\n---\n{_base(source)}\n\n", 1)
+    files[0].write_text(text)
+    return files
 
 
 def _base(source: KernelSource) -> str:
     """Return what the series applies to: a commit if the source is a git tree."""
     if source.given and (source.given / ".git").exists():
-        commit = output(["git", "-C", str(source.given), "rev-parse", "HEAD"]).strip()
+        commit = output(["git", "-C", source.given, "rev-parse", "HEAD"]).strip()
         return f"base-commit: {commit}"
-    origin = "of Debian" if source.given is None else "given"
-    named = f"the {source.kind} {origin} with SHA-256"
-    return f"Applies to Linux {source.version}, {named}\n{source.sha256}."
+    return f"Applies to Linux {source.version}, the {source.kind} with SHA-256\n{source.sha256}."
 
 
 def _commit(work: Path, committer: str, message: str, author: str) -> None:
@@ -302,5 +271,4 @@ def _git(work: Path, author: str, *arguments: str) -> None:
         **{f"GIT_{role}_EMAIL": address for role in ("AUTHOR", "COMMITTER")},
         **{f"GIT_{role}_DATE": _DATE for role in ("AUTHOR", "COMMITTER")},
     }
-    work.mkdir(exist_ok=True)
     output(["git", *arguments], cwd=work, env=environment)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import email
 import email.policy
 import gzip
-import lzma
 import os
 import re
 import shutil
@@ -18,9 +17,9 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
+from typing import NamedTuple
 
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
@@ -35,42 +34,28 @@ _COVER = "0000-cover-letter"
 # A message ID, also in an archive's URL, of which Path has joined the slashes.
 _MESSAGE = re.compile(r"(?:https?:/[^@]*/)?<?(?P<id>[^/@<>\s]+@[^/@<>\s]+)>?(?:/.*)?")
 _ARCHIVE = "https://lore.kernel.org/all"
-_PACKED = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ": lzma.decompress}
-# The line before each mail of a mailbox, and its other form in lore's.
-_FROM = re.compile(rb"^From \S+ +\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}$", re.M)
+# Where a mail of a mailbox begins; lore's have another form of address.
+_BEGIN = re.compile(rb"^(?=From \S+ +\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}$)", re.M)
 _MAIL = re.compile(rb"\A(?:From .*\n)?(?:[A-Za-z-]+:.*\n(?:[ \t].*\n)*)+\n")
 _DIFF = re.compile(rb"^(?:diff --git |--- \S+.*\n\+\+\+ \S)", re.M)
 _MARK = re.compile(r"^\s*\[([^\]]*)\]\s*")
 _REPLY = re.compile(r"^\s*(?:re|aw|antw|fwd?):", re.I)
-# What `git apply --summary` prints: "a/{b => c}/d" or "a => b".
-_MOVED = re.compile(r" (?:rename|copy) (?:(.*)\{(.*) => (.*)\}(.*)|(.*) => (.*)) \(\d+%\)")
-_CREATED = re.compile(r" create (?:mode \d+ )?(.*)")
+_SUFFIXES = re.compile(r"(\.(gz|patch|diff|mbox|mbx|eml|config))+$")
 
 
-@dataclass(frozen=True)
-class _Mail:
-    """A mail with a patch, the `number`th of its series."""
+class _Mail(NamedTuple):
+    """The patch in a mail, the `number`th of its series."""
 
-    message_id: str
     subject: str
     version: int
     number: int
     text: bytes
 
 
-@dataclass(frozen=True)
-class Diff:
-    """A patch as git reads it: the files that it names, and those that must exist before."""
-
-    names: tuple[str, ...]
-    needed: tuple[str, ...]
-
-
-def read_diff(patch: Path) -> Diff:
-    """Read the headers of a patch; UserError if git cannot read it."""
+def names_in(patch: Path) -> tuple[str, ...]:
+    """Return the files that a patch names; UserError if git cannot read it."""
     done = subprocess.run(
-        ["git", "-c", "core.quotePath=false", "apply", "--numstat", "--summary", "-z",
-         patch.resolve()],
+        ["git", "-c", "core.quotePath=false", "apply", "--numstat", "-z", patch.resolve()],
         # In a repository git would leave out what is not below the current directory.
         cwd="/", env={**os.environ, "LC_ALL": "C", "GIT_CONFIG_GLOBAL": os.devnull},
         capture_output=True, text=True, errors="replace", check=False,
@@ -81,24 +66,16 @@ def read_diff(patch: Path) -> Diff:
             f"git cannot read {patch.name} ({said[0]}): give the output of `git format-patch` "
             "or diff."
         )
-    *records, summary = done.stdout.split("\0")
-    changed = [record.split("\t", 2)[2] for record in records]
-    old, new = set(), set()
-    for line in summary.splitlines():
-        if move := _MOVED.fullmatch(line):
-            a, b, c, d, whole, moved = move.groups(default="")
-            old.add((a + b + d).replace("//", "/") or whole)
-            new.add((a + c + d).replace("//", "/") or moved)
-        elif created := _CREATED.fullmatch(line):
-            new.add(created[1])
-    names = dict.fromkeys([*sorted(old), *changed])
+    # git names a file that moves by its new name only.
+    text = patch.read_text(errors="replace")
+    names = re.findall(r"^(?:rename|copy) from (.+)$", text, re.M)
+    names += [record.split("\t", 2)[2] for record in done.stdout.split("\0")[:-1]]
     for name in names:
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise UserError(
                 f"{patch.name} changes {name}: give a patch that stays in the kernel tree."
             )
-    needed = tuple(name for name in names if name in old or name not in new)
-    return Diff(tuple(names), needed)
+    return tuple(dict.fromkeys(names))
 
 
 def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
@@ -109,24 +86,18 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
     """
     patches: list[Path] = []
     for path in given:
-        files = [path]
-        if path.is_dir():
-            names = re.compile(rf"(?!{_COVER}).*\.patch(\.gz|\.xz)?")
-            files = [file for file in sorted(path.iterdir()) if names.fullmatch(file.name)]
-            if not files:
-                raise UserError(
-                    f"{path} has no *.patch: give patches, or the directory of a series."
-                )
+        files = sorted(path.glob("*.patch*")) if path.is_dir() else [path]
+        if not files:
+            raise UserError(f"{path} has no *.patch: give patches, or the directory of a series.")
         for file in files:
             patches += _patches_in(file)
     for patch in patches:
-        read_diff(patch)
+        names_in(patch)
     return tuple(patches)
 
 
 def read_fragment(given: Path) -> Path:
-    text, plain = _read(given)
-    return _keep(given.name if plain else f"{_name(given, '')}.config", text)
+    return _keep(f"{_stem(given)}.config", _read(given))
 
 
 def _patches_in(file: Path) -> list[Path]:
@@ -134,20 +105,19 @@ def _patches_in(file: Path) -> list[Path]:
         return []
     if not file.exists() and (message := _MESSAGE.fullmatch(str(file))):
         file = _fetched(message["id"])
-    text, plain = _read(file)
+    text = _read(file)
     mails = _mails(text)
-    if not mails:
-        if not _DIFF.search(text):
-            raise UserError(f"{_shown(file)} is no patch: give the output of `git format-patch`, "
-                            "diff, or a mail with a patch.")  # fmt: skip
-        return [_keep(file.name if plain else f"{_name(file, '')}.patch", text)]
-    if len(mails) == 1 and plain and mails[0].text in text:
-        # `git format-patch` writes a mail, which patch(1) reads as it is.
-        return [_keep(file.name, text)]
-    return [
-        _keep(f"{place:04}-{_name(file, mail.subject)}.patch", mail.text)
-        for place, mail in enumerate(mails, 1)
-    ]
+    if not mails and not _DIFF.search(text):
+        raise UserError(f"{_shown(file)} is no patch: give the output of `git format-patch`, "
+                        "diff, or a mail with a patch.")  # fmt: skip
+    # patch(1) reads a mail as it is, unless it is encoded.
+    if not mails or (len(mails) == 1 and mails[0].text in text):
+        return [_keep(f"{_stem(file)}.patch", text)]
+    kept = []
+    for place, mail in enumerate(mails, 1):
+        slug = re.sub(r"[^\w.]+", "-", _MARK.sub("", mail.subject)).strip("-.")[:52]
+        kept.append(_keep(f"{place:04}-{slug or _stem(file)}.patch", mail.text))
+    return kept
 
 
 def _fetched(message: str) -> Path:
@@ -184,25 +154,19 @@ def _mails(text: bytes) -> list[_Mail]:
     """Return the mails with a patch in a mail or a mailbox: of one version, in order."""
     if not _MAIL.match(text):
         return []
-    starts = [match.start() for match in _FROM.finditer(text)]
-    ends = [*starts[1:], len(text)]
-    parts = [text[a:b] for a, b in zip(starts, ends, strict=True)] if starts else [text]
     # A mail to two lists is in a mailbox twice.
-    mails = list({mail.message_id: mail for part in parts if (mail := _mail(part))}.values())
+    by_subject = {mail.subject: mail for part in _BEGIN.split(text) if (mail := _mail(part))}
     # A reply may have a diff of its own, which is no part of the series.
-    mails = [mail for mail in mails if not _REPLY.match(mail.subject)] or mails
+    mails = [mail for mail in by_subject.values() if not _REPLY.match(mail.subject)]
+    mails = mails or list(by_subject.values())
     newest = max((mail.version for mail in mails), default=1)
     return sorted((mail for mail in mails if mail.version == newest), key=lambda mail: mail.number)
 
 
 def _mail(part: bytes) -> _Mail | None:
     """Return the mail in a part of a mailbox; None if it has no patch."""
-    head, _, rest = part.partition(b"\n")
-    if not head.startswith(b"From "):
-        rest = part
     # A mailbox marks such a line of a mail, so that it begins no other one.
-    rest = re.sub(rb"^>(>*From )", rb"\1", rest, flags=re.M)
-    message = email.message_from_bytes(rest)
+    message = email.message_from_bytes(re.sub(rb"^>(>*From )", rb"\1", part, flags=re.M))
     # Attached patches too.
     bodies = [
         payload
@@ -216,13 +180,9 @@ def _mail(part: bytes) -> _Mail | None:
     # This policy decodes what is of an unknown encoding, too, but fails at some message IDs.
     decoded = email.policy.default.header_fetch_parse("Subject", str(message.get("Subject", "")))
     subject = " ".join(decoded.split())
-    mark = _MARK.match(subject)
-    words = mark[1] if mark else ""
-    version = re.search(r"\bv(\d+)\b", words, re.I)
-    number = re.search(r"\b(\d+)/\d+\b", words)
+    words = mark[1] if (mark := _MARK.match(subject)) else ""
+    version, number = re.search(r"\bv(\d+)\b", words, re.I), re.search(r"\b(\d+)/\d+\b", words)
     return _Mail(
-        # `git format-patch` writes none.
-        str(message.get("Message-ID") or digest_bytes(part)),
         subject,
         int(version[1]) if version else 1,
         int(number[1]) if number else 1,
@@ -230,26 +190,19 @@ def _mail(part: bytes) -> _Mail | None:
     )
 
 
-def _read(file: Path) -> tuple[bytes, bool]:
-    """Return what a file or a pipe has, unpacked, and whether it is a file that was not packed."""
+def _read(file: Path) -> bytes:
+    """Return what a file or a pipe has, unpacked."""
     if file == STDIN and sys.stdin.isatty():
         raise UserError("- reads a patch from standard input, which is a terminal: "
                         "write firsttouch try - <FILE.")  # fmt: skip
     try:
         data = sys.stdin.buffer.read() if file == STDIN else file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file} cannot be read ({error.strerror}): check its path.") from None
-    try:
-        for magic, unpack in _PACKED.items():
-            if data.startswith(magic):
-                return unpack(data), False
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise UserError(f"{_shown(file)} cannot be unpacked ({error}): fetch it again.") from None
-    return data, file.is_file()
+        return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"{_shown(file)} cannot be read ({error}): check the file.") from None
 
 
 def _keep(name: str, text: bytes) -> Path:
-
     def make(_: Path, product: Path) -> None:
         (product / name).write_bytes(text)
 
@@ -257,13 +210,8 @@ def _keep(name: str, text: bytes) -> Path:
     return entry.obtain(make, lambda _: None) / name
 
 
-def _name(file: Path, subject: str) -> str:
-    """Return a file's name for what was read from `file`, by a mail's subject if it has one."""
-    slug = re.sub(r"[^\w.]+", "-", _MARK.sub("", subject)).strip("-.")[:52]
-    if slug or file == STDIN:
-        return slug or "standard-input"
-    name = re.sub(r"(\.(gz|xz|patch|diff|mbox|mbx|eml|config))+$", "", file.name)
-    return name if file.is_file() and name else "pipe"
+def _stem(file: Path) -> str:
+    return "standard-input" if file == STDIN else _SUFFIXES.sub("", file.name) or "patch"
 
 
 def _shown(file: Path) -> str:
@@ -277,38 +225,34 @@ def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
     """
     tree = source.tree()
     with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
-        for name in {name for patch in patches for name in read_diff(patch).names}:
+        for name in {name for patch in patches for name in names_in(patch)}:
             if (tree / name).is_file():
                 copy = Path(scratch, name)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(tree / name, copy)
-        for patch in patches:
-            apply_patch(patch, source.version, Path(scratch))
+        apply_patches(patches, source.version, Path(scratch))
 
 
-def apply_patch(patch: Path, version: str, tree: Path) -> None:
-    """Apply a user's patch to the linked tree `tree` of Linux `version`.
+def apply_patches(patches: Sequence[Path], version: str, tree: Path) -> None:
+    """Apply a user's patches to the linked tree `tree` of Linux `version`.
 
-    Raises UserError if it does not apply; it names the file and the hunk.
+    Raises UserError if one does not apply; it names the file and the hunk.
     """
-    if why := fit(patch, tree):
-        raise UserError(
-            f"{patch.name} does not apply to Linux {version} ({why}): rebase it, or give the tree "
-            "that it was made for by --source."
-        )
+    for patch in patches:
+        if why := fit(patch, tree):
+            raise UserError(
+                f"{patch.name} does not apply to Linux {version} ({why}): rebase it, or give the "
+                "tree that it was made for by --source."
+            )
 
 
 def fit(patch: Path, tree: Path) -> str:
     """Apply a patch to the linked tree `tree`; return why it does not apply, empty if it does."""
-    diff = read_diff(patch)
-    for name in diff.names:
+    for name in names_in(patch):
         _replace_link(tree / name)
-    for name in diff.needed:
-        if not (tree / name).exists():
-            return f"it has no {name}"
     # No fuzz: a hunk may be wrong where the lines around it have changed.
     done = subprocess.run(
-        ["patch", "-p1", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
+        ["patch", "-p1", "-F0", "-N", "-t", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
         cwd=tree,
         capture_output=True,
         text=True,
@@ -324,6 +268,8 @@ def _failed_hunk(said: str) -> str:
     for line in said.splitlines():
         if match := re.match(r"patching file '?([^']+)'?", line):
             file = match[1]
+        elif match := re.match(r"\|(?:\+\+\+ \w+/|rename from )(\S+)", line):
+            return f"it has no {match[1]}"
         elif match := re.match(r"Hunk #(\d+) FAILED at (\d+)", line):
             return f"hunk {match[1]}, at line {match[2]}, of {file} does not fit"
         elif "previously applied" in line:

@@ -25,9 +25,6 @@ from firsttouch.progress import Reporter
 
 # Where the archive has it, and where in it the program starts.
 _ROOT, _WORK = "root", "work"
-_PATH = ("usr/sbin", "usr/bin", "sbin", "bin")
-# More than Linux follows.
-_LINKS = 40
 _ARCHIVE = "root.cpio"
 
 
@@ -39,12 +36,7 @@ class RootArchive:
 
     @property
     def arguments(self) -> str:
-        """The options by which ftbench finds the root."""
         return f"--root /{_ROOT}"
-
-    @property
-    def title(self) -> str:
-        return f"root directory of {self.program.name}"
 
     def stored(self) -> Path | None:
         """Return None: whether the store has it is known when its files have been read."""
@@ -69,7 +61,8 @@ class RootArchive:
                 with (product / _ARCHIVE).open("wb") as file:
                     file.writelines(write_members(with_folders(in_root)))
 
-            entry = Entry("disks", {"root": digest(recipe)}, self.title)
+            title = f"root directory of {self.program.name}"
+            entry = Entry("disks", {"root": digest(recipe)}, title)
             return entry.obtain(make, reporter.say) / _ARCHIVE
 
     def _members(self, scratch: Path, reporter: Reporter) -> dict[str, Member]:
@@ -111,49 +104,40 @@ def members_of(folder: Path) -> dict[str, Member]:
 
 
 def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
-    """Raise UserError if the root lacks the command, or what a program of arm64 needs to start."""
+    """Raise UserError if the root lacks the command, or what a program of arm64 needs to start.
+
+    Files are looked for by their last name, wherever they are.
+    """
     word = program.words[0]
-    places = [posixpath.join(_WORK, word)] if "/" in word else [f"{p}/{word}" for p in _PATH]
-    file = next((f for place in places if (f := _resolve(place, members))), None)
-    if not file:
+    files = [item for item in members.items() if not stat.S_ISDIR(item[1][0])]
+    # A link is followed only where no file has its name.
+    files.sort(key=lambda item: isinstance(item[1][1], Path))
+    by_name = {posixpath.basename(name): data for name, (_, data) in files}
+    data = by_name.get(posixpath.basename(word))
+    if data is None:
         raise UserError(
             f"{word} is not in the root directory of the guest: name its package by --packages, "
             "a root by --root, or a file by --copy."
         )
-    for missing in _missing_parts(word, members[file][1], members):
-        raise UserError(
-            f"{word} needs {missing}, which the root directory of the guest lacks: add its "
-            "package by --packages, or link the program statically."
-        )
+    if isinstance(data, bytes):
+        data = by_name.get(posixpath.basename(os.fsdecode(data)))
+    for part in _needed(word, data) if isinstance(data, Path) else ():
+        if posixpath.basename(part) not in by_name:
+            raise UserError(
+                f"{word} needs {part}, which the root directory of the guest lacks: add its "
+                "package by --packages, or link the program statically."
+            )
 
 
-def _resolve(name: str, members: Mapping[str, Member]) -> str:
-    """Return the file that a name leads to, through links; "" if there is none."""
-    parts, done, links = name.lstrip("/").split("/"), "", 0
-    while parts:
-        done = posixpath.normpath(posixpath.join(done, parts.pop(0))).lstrip("/")
-        mode, data = members.get(done, (0, b""))
-        if stat.S_ISLNK(mode) and isinstance(data, bytes):
-            links += 1
-            if links > _LINKS:
-                return ""
-            to = os.fsdecode(data)
-            parts = [*to.lstrip("/").split("/"), *parts]
-            done = "" if to.startswith("/") else posixpath.dirname(done)
-    return done if stat.S_ISREG(members.get(done, (0, b""))[0]) else ""
-
-
-def _missing_parts(word: str, data: bytes | Path, members: Mapping[str, Member]) -> list[str]:
-    """Return the loader and libraries of a program that the root lacks; none for a script."""
-    if not isinstance(data, Path):
-        return []
+def _needed(word: str, program: Path) -> list[str]:
+    """Return the loader and the libraries of a program; none for a script."""
     # Few requests need it, and it takes as long to import as they take.
     from elftools.common.exceptions import ELFError
-    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.dynamic import DynamicSegment
     from elftools.elf.elffile import ELFFile
     from elftools.elf.segments import InterpSegment
 
-    with data.open("rb") as file:
+    with program.open("rb") as file:
         try:
             elf = ELFFile(file)
         except ELFError:
@@ -163,16 +147,15 @@ def _missing_parts(word: str, data: bytes | Path, members: Mapping[str, Member])
                 f"{word} is not for arm64, and the guest is: compile it with "
                 "aarch64-linux-gnu-gcc, or the like."
             )
-        loaders = [s.get_interp_name() for s in elf.iter_segments() if isinstance(s, InterpSegment)]
-        missing = [name for name in loaders if not _resolve(name, members)]
-        names = {name.rpartition("/")[2] for name in members}
-        for section in elf.iter_sections():
-            if isinstance(section, DynamicSection):
-                libraries = [
-                    str(getattr(tag, "needed", "")) for tag in section.iter_tags("DT_NEEDED")
+        needed = []
+        for segment in elf.iter_segments():
+            if isinstance(segment, InterpSegment):
+                needed.append(segment.get_interp_name())
+            elif isinstance(segment, DynamicSegment):
+                needed += [
+                    str(getattr(tag, "needed", "")) for tag in segment.iter_tags("DT_NEEDED")
                 ]
-                missing += [name for name in libraries if name not in names]
-    return missing
+        return needed
 
 
 TRAILER = "TRAILER!!!"
@@ -182,7 +165,7 @@ PROGRAM = stat.S_IFREG | 0o755
 Member = tuple[int, bytes | Path]
 
 
-def archive(files: Mapping[str, bytes]) -> bytes:
+def archive(files: Mapping[str, bytes | Path]) -> bytes:
     """Return an archive of programs by absolute name, and of their directories."""
     return b"".join(write_members(with_folders({n: (PROGRAM, d) for n, d in files.items()})))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What guests run, but for kernels: programs of this project, scripts, and disks.
+"""What guests run, but for kernels: programs of this project, and disks.
 
 The programs are ftbench, the recorder, the guest's init and the PMU's plugin. The store keeps them
 under the digest of their sources and of the tools. A disk is an ext4 file system whose bytes
@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch import processes
-from firsttouch.building.apt import Files, Unpack, closure_of, obtain
+from firsttouch.building.apt import Closure, Files, FromPackages, Unpack, closure_of
 from firsttouch.building.host_tools import cross_compile, qemu_version, toolchain_identity
 from firsttouch.building.store import Entry
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
@@ -46,10 +45,6 @@ class Program:
     architecture: str = DEFAULT_ARCHITECTURE
 
     @property
-    def title(self) -> str:
-        return f"{self.product}, order {self.order}" if self.order else self.product
-
-    @property
     def _variables(self) -> list[str]:
         # No -g: debug information names the folder of the build.
         words = ["CFLAGS=-O2"] if self == PMU else []
@@ -70,30 +65,16 @@ class Program:
         return Entry("programs", recipe, f"{self.product} for {where}")
 
     def stored(self) -> Path | None:
-        """Return the program if the store has it.
-
-        Without its compiler, nothing tells which build of it this host would make.
-        """
-        try:
-            entry = self._entry().use()
-        except HostError:
-            return None
+        entry = self._entry().use()
         return entry / self.product if entry else None
 
     def obtain(self, reporter: Reporter) -> Path:
         return self._entry().obtain(self._build, reporter.say) / self.product
 
     def _build(self, workplace: Path, product: Path) -> None:
-        """Run make in a copy, with relative paths only.
-
-        A path must have no blank for make, and the products must not depend on where they are
-        made.
-        """
-        folder, copy, objects = (
-            REPOSITORY / self.folder,
-            workplace / "source",
-            workplace / "objects",
-        )
+        """Run make in a copy, with relative paths only: a blank in a path would end it."""
+        folder = REPOSITORY / self.folder
+        copy, objects = workplace / "source", workplace / "objects"
         objects.mkdir()
         # The folder may be read-only; the copy's folders must not be.
         for path in (folder, *sorted(folder.rglob("*"))):
@@ -103,7 +84,7 @@ class Program:
                 shutil.copy(path, copy / path.relative_to(folder), follow_symlinks=False)
         prefix = "" if self.native else cross_compile(self.architecture)
         try:
-            processes.output(
+            output(
                 ["make", "-s", f"CROSS_COMPILE={prefix}", "OUTPUT=../objects", *self._variables],
                 cwd=copy, env={"LC_ALL": "C"},
             )  # fmt: skip
@@ -130,25 +111,6 @@ def ftbench(
     return Program("bench", "ftbench", native, order, architecture)
 
 
-@dataclass(frozen=True)
-class Scripts:
-    texts: tuple[tuple[str, str], ...]
-    title: str = field(default="scripts", init=False)
-
-    def stored(self) -> Path | None:
-        return self._entry().use()
-
-    def obtain(self, reporter: Reporter) -> Path:
-        return self._entry().obtain(self._write, reporter.say)
-
-    def _write(self, _: Path, product: Path) -> None:
-        for name, text in self.texts:
-            (product / name).write_text(text)
-
-    def _entry(self) -> Entry:
-        return Entry("programs", {"scripts": dict(self.texts)}, self.title)
-
-
 def build_ftbench(reporter: Reporter, *, native: bool = False) -> Path:
     return ftbench(native=native).obtain(reporter)
 
@@ -160,7 +122,7 @@ def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
 
 def ftbench_list(reporter: Reporter) -> str:
     """Return the output of ``ftbench --list=json`` on this host: all that it can measure."""
-    return processes.output([build_ftbench(reporter, native=True), "--list=json"])
+    return output([build_ftbench(reporter, native=True), "--list=json"])
 
 
 # Where the guest mounts its disk.
@@ -180,17 +142,14 @@ _MKE2FS = (
     "-O", "^has_journal,^metadata_csum_seed", "-U", "b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5",
     "-E", "hash_seed=b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5,lazy_itable_init=0,root_owner=0:0",
 )  # fmt: skip
-# mke2fs copies an inode's owner and ctime from the source file. Only root could
-# set the owner there, and nobody the ctime, so debugfs sets both in the image.
-# Inode 2 is the root directory; inodes up to 11 are reserved by ext4.
-_FIRST_INODE = 12
-_ROOT_INODE = 2
+# mke2fs copies an inode's owner and ctime from the source file. Only root could set the owner
+# there, and nobody the ctime, so debugfs sets both in the image, but for inodes that ext4 reserves.
+_ROOT_INODE, _FIRST_INODE = 2, 12
 _SET_INODE = "".join(
     f"set_inode_field <{{0}}> {field} {value}\n"
     for field, value in (("ctime", f"@{_TIME}"), ("uid", 0), ("gid", 0))
 )
-# mke2fs also depends on the locale (order of names), the time zone and the time.
-# The tools are in sbin, which a user's PATH may lack.
+# mke2fs depends on these, too. The tools are in sbin, which a user's PATH may lack.
 _ENVIRONMENT = {
     "LC_ALL": "C", "TZ": "UTC", "E2FSPROGS_FAKE_TIME": str(_TIME),
     "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin",
@@ -213,19 +172,15 @@ class FileDisk:
 
     @property
     def arguments(self) -> str:
-        """The options by which ftbench finds the file."""
         return f"--file {_MOUNTED}/{_FILE_NAME}"
 
-    @property
-    def title(self) -> str:
-        return f"disk with a file of {format_size(self.size)}"
-
-    def _recipe(self, ftbench: Path) -> dict[str, Json]:
-        return {"file_size": self.size, "ftbench": digest_file(ftbench)}
+    def _entry(self, ftbench: Path) -> Entry:
+        recipe: dict[str, Json] = {"file_size": self.size, "ftbench": digest_file(ftbench)}
+        return _entry(recipe, f"disk with a file of {format_size(self.size)}")
 
     def stored(self) -> Path | None:
         writer = ftbench(native=True).stored()
-        product = _entry(self._recipe(writer), self.title).use() if writer else None
+        product = self._entry(writer).use() if writer else None
         return product / _IMAGE if product else None
 
     def obtain(self, reporter: Reporter) -> Path:
@@ -242,59 +197,44 @@ class FileDisk:
             )  # fmt: skip
             _write_image(folder, product)
 
-        entry = _entry(self._recipe(ftbench), self.title)
-        return entry.obtain(make, reporter.say) / _IMAGE
+        return self._entry(ftbench).obtain(make, reporter.say) / _IMAGE
 
 
 @dataclass(frozen=True)
-class RootDisk:
-    """A disk with Debian packages for arm64, unpacked; the host runs none of their code.
-
-    The packages come from the host's own mirror, in the versions that were
-    fetched first.
-    """
+class RootDisk(FromPackages):
+    """A disk with Debian packages, unpacked; the host runs none of their code."""
 
     packages: Packages
+    file = _IMAGE
 
     @property
     def arguments(self) -> str:
-        """The options by which ftbench finds the packages."""
         return f"--root {_MOUNTED}"
 
     @property
-    def title(self) -> str:
-        return f"disk with {', '.join(self.packages.names)}"
+    def wanted(self) -> Closure:
+        return closure_of(self.packages)
 
-    def _entry(self, files: Files) -> Entry:
+    def entry(self, files: Files) -> Entry:
         recipe: dict[str, Json] = {
             "packages": [file.sha256 for file in files],
             "accounts": ACCOUNTS,
             "mount_points": MOUNT_POINTS,
         }
-        return _entry(recipe, self.title)
+        return _entry(recipe, f"disk with {', '.join(self.packages.names)}")
 
-    def stored(self) -> Path | None:
-        files = closure_of(self.packages).last()
-        product = self._entry(files).use() if files else None
-        return product / _IMAGE if product else None
-
-    def obtain(self, reporter: Reporter) -> Path:
-        """Return the disk's image; HostError if the packages cannot be fetched."""
-
-        def make(unpack: Unpack, product: Path) -> None:
-            folder = product.parent / "root"
-            for name in MERGED:
-                (folder / "usr" / name).mkdir(parents=True)
-                (folder / name).symlink_to(f"usr/{name}")
-            unpack(folder)
-            for name, text in ACCOUNTS.items():
-                (folder / name).parent.mkdir(exist_ok=True)
-                (folder / name).write_text(text)
-            for name in MOUNT_POINTS:
-                (folder / name).mkdir(parents=True, exist_ok=True)
-            _write_image(folder, product)
-
-        return obtain(closure_of(self.packages), self._entry, make, reporter) / _IMAGE
+    def make(self, unpack: Unpack, product: Path) -> None:
+        folder = product.parent / "root"
+        for name in MERGED:
+            (folder / "usr" / name).mkdir(parents=True)
+            (folder / name).symlink_to(f"usr/{name}")
+        unpack(folder)
+        for name, text in ACCOUNTS.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
+        for name in MOUNT_POINTS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        _write_image(folder, product)
 
 
 def _entry(recipe: Mapping[str, Json], title: str) -> Entry:
@@ -318,11 +258,7 @@ def _write_image(folder: Path, product: Path) -> None:
         whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
     output([*_MKE2FS, "-d", folder, image], env=_ENVIRONMENT)
     inodes = len({path.lstat().st_ino for path in folder.rglob("*")})
+    numbers = (_ROOT_INODE, *range(_FIRST_INODE, _FIRST_INODE + inodes))
     script = folder.with_name("inodes")
-    script.write_text(
-        "".join(
-            _SET_INODE.format(number)
-            for number in (_ROOT_INODE, *range(_FIRST_INODE, _FIRST_INODE + inodes))
-        )
-    )
+    script.write_text("".join(_SET_INODE.format(number) for number in numbers))
     output(["debugfs", "-w", "-f", script, image], env=_ENVIRONMENT)

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
-from firsttouch.tables import Fields, Json, json_object
+from firsttouch.tables import Fields, Json, json_object, parse_json
 
 MANIFEST = "manifest.json"
 OUTCOMES, CCACHE = "outcomes", "ccache"
@@ -55,37 +55,21 @@ def store_root() -> Path:
 
 @contextmanager
 def locked(path: Path, wait: Callable[[], object] | None = None) -> Iterator[bool]:
-    """Hold the lock file `path` while the context lasts; yield whether it is held.
+    """Hold the lock file `path`, which stays, while the context lasts; yield whether it is held.
 
     If another process holds it, call `wait` and wait until it is free, or yield False.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _take(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    if descriptor is None and wait:
-        wait()
-        descriptor = _take(path, fcntl.LOCK_EX)
-    try:
-        yield descriptor is not None
-    finally:
-        if descriptor is not None:
-            path.unlink(missing_ok=True)
-            os.close(descriptor)
-
-
-def _take(path: Path, operation: int) -> int | None:
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    with path.open("a") as file:
         try:
-            _flock(descriptor, operation, path)
-            # Its holder may have removed the file: then this lock has no name.
-            if os.path.samestat(os.fstat(descriptor), path.stat()):
-                return descriptor
+            _flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB, path)
         except BlockingIOError:
-            os.close(descriptor)
-            return None
-        except FileNotFoundError:
-            pass
-        os.close(descriptor)
+            if wait is None:
+                yield False
+                return
+            wait()
+            _flock(file.fileno(), fcntl.LOCK_EX, path)
+        yield True
 
 
 def _flock(descriptor: int, operation: int, path: Path) -> None:
@@ -121,13 +105,11 @@ class Manifest:
 
 def read_manifest(directory: Path) -> Manifest | None:
     """Return the manifest of the entry in `directory`; None if it is missing or unreadable."""
+    file = directory / MANIFEST
     try:
-        table = Fields(directory, json_object((directory / MANIFEST).read_text()) or {})
-        return Manifest(
-            table.take("title", str),
-            table.table("recipe").rest(),
-            table.table("files").values_of(str),
-        )
+        table = parse_json(file.read_text(), file)
+        files = table.table("files").values_of(str)
+        return Manifest(table.take("title", str), table.table("recipe").rest(), files)
     except (OSError, UserError):
         return None
 
@@ -156,7 +138,7 @@ class Entry:
         # Computed once: a kernel tree has very many files.
         path = self.path
         manifest = read_manifest(path)
-        if manifest is None or digest(manifest.recipe) != digest(self.recipe):
+        if manifest is None:
             return None
         try:
             os.utime(path / MANIFEST)

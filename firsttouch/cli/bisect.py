@@ -92,7 +92,7 @@ def run_bisect(
     request = replace(request, arms=(BASE,), tried=())
     judge = _Judge(repository, request, contract, metric, reporter)
     first = replace(request, source=repository.tree(good, reporter))
-    plan = make_plan(first, release_of(first, reporter).name, contract)
+    plan = make_plan(first, release_of(first).name, contract)
     if len(plan.cells) != 1:
         raise UserError(
             f"--bisect follows one cell, and {len(plan.cells)} are selected: select one by "

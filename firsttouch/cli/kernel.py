@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building.debian import CLOUD, FLAVOURS, debian_configuration, given_configuration
+from firsttouch.building.debian import CLOUD, FLAVOURS, Configuration
 from firsttouch.building.kernel import KernelImage, obtain_image
 from firsttouch.building.overlay import all_series, write_series
 from firsttouch.building.source import KernelSource, debian_source, user_source
@@ -79,12 +79,13 @@ def _source(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
 def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
     release = load_release(options.release)
     arch = load_architecture(options.arch).name
+    configuration = Configuration(release, arch)
     if options.configuration:
-        print(given_configuration(release, options.configuration, reporter, arch))
+        print(configuration.give(options.configuration, reporter))
         return 0
     source = debian_source(release, reporter, newest=True)
     source.tree()
-    debian_configuration(release, reporter, arch, newest=True)
+    configuration.fetch(reporter)
     print(source.version)
     return 0
 

@@ -56,9 +56,7 @@ def add_source(parser: argparse.ArgumentParser, *, several: bool = False) -> Non
     option(parser, "--release R...", f"{text}{'; may be repeated' * several}")
     option(
         parser, "--source TREE",
-        "your own kernel source: a tree or a tarball, patched "
-        "with the hooks of the closest release",
-        kind=Path,
+        "your own kernel source, patched with the hooks of the closest release", kind=Path,
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ _OBJECT, _GUEST = 1.0, 10.0
 
 def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     """Print what a run of `request` would do; return the exit status."""
-    release = release_of_request(request, reporter)
+    release = release_of_request(request)
     plan = make_plan(request, release.name, contract)
     source = None
     if request.source or has_debian_source(release):
@@ -180,7 +180,7 @@ def run_times(
     if rounds is None:
         rounds = QUICK_ROUNDS if request.quick else ROUNDS
     if options.dry_run:
-        timed = plan_times(request, release_of_request(request, reporter).name, contract, rounds)
+        timed = plan_times(request, release_of_request(request).name, contract, rounds)
         cells = format_number_of(len(timed.plan.cells) // len(timed.arms), "cells")
         boots = format_number_of(rounds * len(timed.plan.groups), "boots")
         print(f"{cells} on each of {format_list(timed.arms, 9)}: {rounds} rounds, {boots}.")

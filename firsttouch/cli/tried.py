@@ -192,7 +192,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             raise UserError("--root is given twice: `try` compares kernels, `count` roots, too.")
         request = replace(request, experiments=(COUNT,), program=program)
     if options.matrix:
-        release = release_of(request, reporter).name
+        release = release_of(request).name
         request = replace(request, around=matrix_settings(release, quick=options.quick))
     limits = _limits(options)
     contract = parse_contract(ftbench_list(reporter))

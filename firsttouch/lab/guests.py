@@ -19,7 +19,6 @@ from firsttouch.building.programs import (
     FileDisk,
     Program,
     RootDisk,
-    Scripts,
     ftbench,
     init_of,
 )
@@ -37,12 +36,12 @@ from firsttouch.progress import Reporter
 from firsttouch.vm.guest import MEMORY, Guest, Pmu, port_for
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
 
-Part = Kernel | Program | Scripts | FileDisk | RootDisk | RootArchive
+Part = Kernel | Program | FileDisk | RootDisk | RootArchive
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of guests and where they are: for a kernel its image, for scripts their folder."""
+    """Parts of guests and where they are: for a kernel its image."""
 
     source: KernelSource
     places: Mapping[Part, Path]
@@ -67,9 +66,9 @@ def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
         if disk := disk_of(experiment, cell.params):
             parts[disk] = None
         if experiment.program:
-            parts |= {RootArchive(experiment.program): None, scripts_of(experiment): None}
+            parts[RootArchive(experiment.program)] = None
         elif experiment.scripts:
-            parts |= {RECORDER: None, scripts_of(experiment): None}
+            parts[RECORDER] = None
     return list(parts)
 
 
@@ -92,10 +91,6 @@ def disk_of(experiment: Experiment, params: Params) -> FileDisk | RootDisk | Non
     return RootDisk(experiment.root) if experiment.root else None
 
 
-def scripts_of(experiment: Experiment) -> Scripts:
-    return Scripts(tuple(experiment.scripts.items()))
-
-
 def stored_part(part: Part, source: KernelSource | None) -> Path | None:
     if not isinstance(part, Kernel):
         return part.stored()
@@ -103,18 +98,13 @@ def stored_part(part: Part, source: KernelSource | None) -> Path | None:
     return place / "Image" if place else None
 
 
-def build_parts(
-    source: KernelSource,
-    plan: Plan,
-    logs: Path,
-    reporter: Reporter,
-) -> Parts:
+def build_parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
     parts = parts_of(plan, plan.cells)
     check_changes(parts, source)
     # Kernels last: their builds take longest, and all else may fail before.
     ordered = sorted(parts, key=lambda part: isinstance(part, Kernel))
     places = {
-        part: obtain_image(part, source, reporter, logs)
+        part: obtain_image(part, source, reporter)
         if isinstance(part, Kernel)
         else part.obtain(reporter)
         for part in ordered
@@ -178,11 +168,13 @@ class Job:
     @functools.cached_property
     def _digests(self) -> dict[str, str]:
         """The digests that all cells of the guest share; computed once, which is slow."""
+        ftbench = self.guest.files[FTBENCH]
+        assert isinstance(ftbench, Path)
         return {
             **change_digests(self.arm.kernel),
             **inputs(self.guest).digests(),
             "init": file_digest(self.guest.init),
-            "ftbench": file_digest(self.guest.files[FTBENCH]),
+            "ftbench": file_digest(ftbench),
         }
 
 
@@ -250,13 +242,16 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     )
 
 
-def _recorder(experiment: Experiment, cells: tuple[Cell, ...], parts: Parts) -> dict[str, Path]:
+def _recorder(
+    experiment: Experiment, cells: tuple[Cell, ...], parts: Parts
+) -> dict[str, Path | bytes]:
     """Return the recorder and the scripts of `cells` alone: others must not change their key."""
     if not experiment.scripts:
         return {}
-    folder = parts.places[scripts_of(experiment)]
     names = {str(cell.params["program"]) for cell in cells}
-    scripts = {f"{_SCRIPTS}/{name}": folder / name for name in sorted(names)}
+    scripts: dict[str, Path | bytes] = {
+        f"{_SCRIPTS}/{name}": experiment.scripts[name].encode() for name in sorted(names)
+    }
     return scripts if experiment.program else {_RECORDER: parts.places[RECORDER], **scripts}
 
 

@@ -24,7 +24,6 @@ from firsttouch.building.host_tools import (
 from firsttouch.building.source import (
     KernelSource,
     debian_source,
-    source_tree,
     tree_release,
     user_source,
 )
@@ -118,7 +117,7 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
     guard finds no double fault. A cell that fails raises nothing; its error is
     in the outcome.
     """
-    release, plan = _planned(request, contract, reporter)
+    release, plan = _planned(request, contract)
     at_once = guests_at_once(request.jobs)
     check_writable(request.out)
     check_replaceable(request.out)
@@ -129,7 +128,7 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
+        jobs = make_jobs(plan, build_parts(source, plan, reporter))
         stored = [(job, stored_results(job)) for job in jobs]
         missing = {job.key: job for job, outcome in stored if outcome is None}
         failed: dict[str, GuestError] = {}
@@ -200,24 +199,24 @@ def _run_missing(
 
 def run_task(request: Request, contract: Contract, reporter: Reporter) -> int:
     """Run the guests of this task of Slurm into the store; return how many have an outcome."""
-    release, plan = _planned(request, contract, reporter)
+    release, plan = _planned(request, contract)
     source = source_of(request, release, reporter)
     failed: dict[str, GuestError] = {}
     with tempfile.TemporaryDirectory(prefix="firsttouch-task-") as scratch:
         logs = Path(scratch)
-        jobs = {job.key: job for job in make_jobs(plan, build_parts(source, plan, logs, reporter))}
+        jobs = {job.key: job for job in make_jobs(plan, build_parts(source, plan, reporter))}
         share = share_of_task(Path(request.on.partition(":")[2]), jobs)
         run_guests(share, guests_at_once(request.jobs), logs, failed)
     return len(share) - len(failed)
 
 
-def _planned(request: Request, contract: Contract, reporter: Reporter) -> tuple[Release, Plan]:
+def _planned(request: Request, contract: Contract) -> tuple[Release, Plan]:
     """Return the release and the plan of a request, if this host can run it.
 
     Keys of guests have the digests of QEMU and dtc, and results name QEMU and the compiler: a
     host without them is an error before a kernel is built, even if all results are stored.
     """
-    release = release_of(request, reporter)
+    release = release_of(request)
     plan = make_plan(request, release.name, contract)
     for machine in plan.catalog.machines.values():
         machine.check_cpu(qemu_cpus())
@@ -228,14 +227,14 @@ def _planned(request: Request, contract: Contract, reporter: Reporter) -> tuple[
     return release, plan
 
 
-def release_of(request: Request, reporter: Reporter) -> Release:
+def release_of(request: Request) -> Release:
     if request.source is None:
         return load_release(request.release)
-    return tree_release(source_tree(request.source, reporter))[0]
+    return tree_release(request.source.resolve())[0]
 
 
 def source_of(request: Request, release: Release, reporter: Reporter) -> KernelSource:
-    """Return the kernel source of a request; fetch or unpack it if necessary."""
+    """Return the kernel source of a request; fetch it if necessary."""
     if request.source is None:
         return debian_source(release, reporter)
     return user_source(request.source, reporter)

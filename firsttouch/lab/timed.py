@@ -143,12 +143,12 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
         find_tool(DTC)
     check_writable(request.out)
     check_replaceable(request.out)
-    release = release_of(request, reporter)
+    release = release_of(request)
     timed = plan_times(request, release.name, contract, rounds)
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        parts = build_parts(source, timed.plan, request.out / "log", reporter)
+        parts = build_parts(source, timed.plan, reporter)
         bench = _Bench(timed, parts, request)
         if timed.note:
             reporter.say(timed.note)

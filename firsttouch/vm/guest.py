@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest: a machine under QEMU that runs a few commands and powers off.
 
-Its flags make all runs identical to the last instruction. The reason for each
-is in docs/explanation/identical-runs.md.
+docs/explanation/identical-runs.md has the reason for each of its flags.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_size
-from firsttouch.tables import Json, parse_json
+from firsttouch.tables import Json
 
 MEMORY = 4 << 30
 # Bytes for the kernel, its page tables and struct pages, and the programs; a
@@ -40,16 +39,13 @@ _BOOT = ("panic=-1", "oops=panic", "loglevel=7")
 class Guest:
     """Everything that decides what a guest does.
 
-    `boot` is added to the kernel's command line. `commands` run in order; blanks
-    separate their words. `files` go into the initial RAM disk. `disk` is an
-    image that the guest sees as RAM-backed /dev/pmem0, and mounts on /data.
-    `archive` follows the initial RAM disk.
-    `memory` is in bytes; `nodes` divides it into equal NUMA nodes, and all CPUs
-    are on the first. `board` has properties of the board, such as ``mte=on``. It
-    gets the machine's caches from a device tree, if its architecture has one; only this
-    kind can have a disk. `port` is the bus of the results channel. `kaslr_seed`,
-    of 64 bits, is for the device tree. `pinned` are the host's CPUs for each of
-    the guest's, of timing ``hardware``.
+    `boot` is added to the kernel's command line. `commands` run in order; blanks separate their
+    words. `files` go into the initial RAM disk, which `archive` follows. `disk` is an image that
+    the guest sees as RAM-backed /dev/pmem0, and mounts on /data; only an architecture with a
+    device tree has one. `memory` is in bytes; `nodes` divides it into equal NUMA nodes, and all
+    CPUs are on the first. `board` has properties of the board, such as ``mte=on``. `port` is the
+    bus of the results channel. `pinned` are the host's CPUs for each of the guest's, of timing
+    ``hardware``.
     """
 
     image: Path
@@ -57,7 +53,7 @@ class Guest:
     machine: Machine
     boot: tuple[str, ...]
     commands: tuple[str, ...]
-    files: Mapping[str, Path] = field(default_factory=dict)
+    files: Mapping[str, Path | bytes] = field(default_factory=dict)
     disk: Path | None = None
     archive: Path | None = None
     cpus: int = 1
@@ -101,10 +97,9 @@ def check_size(size: int) -> None:
 
 @dataclass(frozen=True)
 class Pmu:
-    """The plugin, built for the QEMU in use; `caches` tells whether it models caches too.
+    """The plugin; `caches` tells whether it models caches too.
 
-    With `symbols`, the System.map of the guest's kernel, it also counts by
-    function and by call.
+    With `symbols`, the System.map of the guest's kernel, it also counts by function and by call.
     """
 
     plugin: Path
@@ -133,8 +128,3 @@ class PmuCounts:
 
     regions: tuple[Mapping[str, Json], ...]
     not_modelled: tuple[str, ...]
-
-
-def read_counts(text: str) -> PmuCounts:
-    table = parse_json(text, "the PMU's counts")
-    return PmuCounts(table.objects("regions"), table.strings("not_modelled"))

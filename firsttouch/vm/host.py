@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """This host: its CPUs, caches and policies of memory, and whether guests of KVM can be timed on it.
 
-Sources: lscpu(1), and Documentation/ABI/testing/sysfs-devices-system-cpu and sysfs-class-thermal of
-the kernel. `system` is the host's root directory.
+Sources: lscpu(1), and Documentation/ABI/testing/sysfs-devices-system-cpu of the kernel. `system` is
+the host's root directory.
 """
 
 from __future__ import annotations
@@ -12,18 +12,14 @@ import functools
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.catalog.architectures import (
-    DEFAULT_ARCHITECTURE,
-    architecture_names,
-    load_architecture,
-)
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.catalog.machines import Cache, CpuKind, Machine
 from firsttouch.errors import HostError
+from firsttouch.processes import output
 
 ROOT = Path("/")
 CPUS = "sys/devices/system/cpu"
@@ -33,24 +29,13 @@ CPUS = "sys/devices/system/cpu"
 def lscpu() -> Mapping[str, str]:
     """Return the fields of `lscpu -J` for this host; none if it cannot run."""
     try:
-        done = subprocess.run(
-            ["lscpu", "-J"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "LC_ALL": "C"},
-            check=True,
-        )
-        return lscpu_fields(done.stdout)
-    except (OSError, subprocess.CalledProcessError):
+        return lscpu_fields(output(["lscpu", "-J"], env={"LC_ALL": "C"}))
+    except HostError:
         return {}
 
 
 def lscpu_fields(printed: str) -> dict[str, str]:
-    """Return the fields in lscpu's JSON, flat or nested.
-
-    CPUs of several kinds have a field several times: its values are joined.
-    """
+    """Return the fields in lscpu's JSON; CPUs of several kinds have a field several times."""
     values: dict[str, list[str]] = {}
     for name, value in re.findall(r'"field": *"(.*?):?",\s*"data": *"(.*?)"', printed):
         values.setdefault(name, []).append(value)
@@ -80,25 +65,27 @@ def choose_cpus(allowed: Collection[int], system: Path = ROOT) -> list[int]:
 
 
 def siblings(cpu: int, system: Path) -> str:
-    """Return the list of CPUs on the core of `cpu`; empty if it is unknown."""
     return text(system / CPUS / f"cpu{cpu}/topology/thread_siblings_list")
 
 
-def read_caches(cpu: int, system: Path = ROOT) -> dict[tuple[str, str], Cache]:
-    """Return the caches of `cpu` by level and type, such as ``1`` and ``Data``.
+_CACHES = {
+    ("1", "Data"): "l1d", ("1", "Instruction"): "l1i", ("2", "Unified"): "l2",
+    ("3", "Unified"): "l3",
+}  # fmt: skip
 
-    A cache is left out if firmware or sysfs lacks its size, line or number of sets.
-    """
-    caches: dict[tuple[str, str], Cache] = {}
+
+def read_caches(cpu: int, system: Path = ROOT) -> dict[str, Cache]:
+    """Return the caches of `cpu` by name, but for those of which sysfs lacks size, line or sets."""
+    caches = {}
     for folder in sorted((system / CPUS / f"cpu{cpu}/cache").glob("index*")):
         words = [text(folder / name) for name in (
             "size", "ways_of_associativity", "coherency_line_size", "number_of_sets",
         )]  # fmt: skip
         size, ways, line, sets = (int(word.removesuffix("K") or 0) for word in words)
         size <<= 10
-        if size and line and sets:
-            cache = Cache(size, ways or size // line // sets, "sysfs", line)
-            caches[text(folder / "level"), text(folder / "type")] = cache
+        name = _CACHES.get((text(folder / "level"), text(folder / "type")))
+        if name and size and line and sets:
+            caches[name] = Cache(size, ways or size // line // sets, "sysfs", line)
     return caches
 
 
@@ -121,95 +108,70 @@ def check_kvm(
 ) -> None:
     """Raise HostError if this host's KVM cannot run guests of `architecture` for this user."""
     machine = machine or platform.machine()
-    device = system / "dev/kvm"
     if machine != load_architecture(architecture).machine:
-        words = "".join(
-            f"give --arch {name}, "
-            for name in architecture_names()
-            if load_architecture(name).machine == machine
-        )
         raise HostError(
-            f"this host is {machine}, and KVM runs guests of its host's architecture alone: "
-            f"{words}run --time on an {architecture} host, or leave it out, which counts on any "
-            "host."
+            f"this host is {machine}, and KVM runs guests of its host's architecture alone: give "
+            "it by --arch, or leave out --time, which counts on any host."
         )
+    device = system / "dev/kvm"
     if not device.exists():
         raise HostError(
-            "/dev/kvm is missing: take a machine that boots Linux as a hypervisor may (EL2, "
-            "VT-x or AMD-V), such as a board, a workstation or a cloud's bare metal; a virtual "
-            "machine mostly has no KVM."
+            "/dev/kvm is missing: take a machine that boots Linux as a hypervisor may, such as a "
+            "board, a workstation or a cloud's bare metal; a virtual machine mostly has no KVM."
         )
     try:
         os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
-    except PermissionError:
-        raise HostError(
-            "you may not open /dev/kvm: run `sudo usermod -aG kvm $USER`, log in again, and "
-            "repeat the command."
-        ) from None
     except OSError as error:
         raise HostError(
-            f"/dev/kvm cannot be opened ({error.strerror}): `dmesg | grep kvm` says why."
+            f"/dev/kvm cannot be opened ({error.strerror}): run `sudo usermod -aG kvm $USER` and "
+            "log in again, or look at what `dmesg | grep kvm` says."
         ) from None
 
 
 def host_machine(
     cpu: int, system: Path = ROOT, architecture: str = DEFAULT_ARCHITECTURE
 ) -> Machine:
-    """Return this host with the caches that sysfs tells of `cpu`, none if it leaves one out."""
+    """Return this host with the caches of `cpu`; none if sysfs leaves one out."""
     caches = read_caches(cpu, system)
-    l1d, l1i = caches.get(("1", "Data")), caches.get(("1", "Instruction"))
-    kinds = () if not l1d or not l1i else (CpuKind(1, l1d, l1i, caches.get(("2", "Unified"))),)
-    l3 = caches.get(("3", "Unified")) if kinds else None
+    l1d, l1i = caches.get("l1d"), caches.get("l1i")
+    kinds = () if not l1d or not l1i else (CpuKind(1, l1d, l1i, caches.get("l2")),)
+    l3 = caches.get("l3") if kinds else None
     return Machine("host", processor_name(), "host", None, kinds, l3, architecture=architecture)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What the host told of itself at one time, of the CPUs that vCPUs are pinned to.
+    """What decides this host's speed at one time, for the CPUs that vCPUs are pinned to.
 
-    `load` is the number of runnable tasks in the last minute. `khz` is the lowest
-    clock, 0 if it is unknown. `held` is the sum of the states of cooling devices for CPUs; 0 is
-    no throttling.
+    `load` is the number of runnable tasks in the last minute, `khz` the lowest clock, 0 if it is
+    unknown.
     """
 
     load: float
     khz: int
     governor: str
-    held: int
 
 
 def condition(cpus: Iterable[int], system: Path = ROOT) -> Condition:
-    """Return what the host tells now."""
-    clocks, governors, held = [], set(), 0
-    for cpu in cpus:
-        folder = system / CPUS / f"cpu{cpu}/cpufreq"
-        clocks.append(int(text(folder / "scaling_cur_freq") or 0))
-        governors.add(text(folder / "scaling_governor"))
-    for device in (system / "sys/class/thermal").glob("cooling_device*"):
-        if "cpufreq" in text(device / "type"):
-            held += int(text(device / "cur_state") or 0)
-    load = text(system / "proc/loadavg").split()
-    return Condition(
-        float(load[0]) if load else 0.0, min(clocks), "/".join(sorted(governors)), held
-    )
+    folders = [system / CPUS / f"cpu{cpu}/cpufreq" for cpu in cpus]
+    clocks = [int(text(folder / "scaling_cur_freq") or 0) for folder in folders]
+    governors = {text(folder / "scaling_governor") for folder in folders}
+    load = text(system / "proc/loadavg").split() or ["0"]
+    return Condition(float(load[0]), min(clocks), "/".join(sorted(governors)))
 
 
 def disturbances(
     before: Condition, during: Sequence[Condition], cpus: Sequence[int], system: Path = ROOT
 ) -> list[str]:
-    """Return a sentence for each thing that may have disturbed the times of a run on `cpus`."""
+    """Return a sentence for each thing that may disturb the times of a run on `cpus`."""
     said = []
-    names = ", ".join(map(str, cpus))
     if before.governor not in ("", "performance"):
+        names = ", ".join(map(str, cpus))
         said.append(
             f"The governor of CPU {names} is {before.governor}: `performance` keeps one clock."
         )
     if before.load > _LOAD:
         said.append(f"Other work ran before: a load of {before.load:.2f}.")
-    if busy := [boot.load for boot in during if boot.load > len(cpus) + 1]:
-        said.append(f"Other work ran during the run: a load of up to {max(busy):.2f}.")
-    if held := sum(boot.held > 0 for boot in during):
-        said.append(f"The machine throttled its CPUs at {held} of {len(during)} boots: cool it.")
     fastest = max((boot.khz for boot in during), default=0)
     if slower := sum(0 < boot.khz < _SLOWER * fastest for boot in during):
         said.append(f"The clock was below its {fastest:,} kHz at {slower} of {len(during)} boots.")
@@ -224,20 +186,16 @@ def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:
     Returns whether all were there; QEMU makes them after it has populated memory.
     """
     with contextlib.suppress(OSError):
-        folders = Path(f"/proc/{qemu}/task").iterdir()
-        tasks = {int(task.name): text(task / "comm") for task in folders}
-        vcpus = {
-            task: int(match[1])
-            for task, name in tasks.items()
-            if (match := re.fullmatch(r"CPU (\d+)/\w+", name))
-        }
-        if len(vcpus) < len(cpus):
-            return False
         others = os.sched_getaffinity(0) - set(cpus)
-        for task in tasks:
-            where = {cpus[vcpus[task]]} if task in vcpus else others
-            if where:
-                os.sched_setaffinity(task, where)
+        where = {}
+        for task in Path(f"/proc/{qemu}/task").iterdir():
+            vcpu = re.fullmatch(r"CPU (\d+)/\w+", text(task / "comm"))
+            where[int(task.name)] = {cpus[int(vcpu[1])]} if vcpu else others
+        if sum(allowed is not others for allowed in where.values()) < len(cpus):
+            return False
+        for number, allowed in where.items():
+            if allowed:
+                os.sched_setaffinity(number, allowed)
         return True
     return False
 
@@ -248,12 +206,11 @@ LEVELS = ("l1d", "l2")
 WRITE_INTENT = "/proc/sys/vm/write_intent"
 _THP = "sys/kernel/mm/transparent_hugepage"
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
-_NAMES = {("1", "Data"): "l1d", ("2", "Unified"): "l2", ("3", "Unified"): "l3"}
 
 
 @dataclass(frozen=True)
 class HostCache:
-    """A data or unified cache: `level` is ``l1d``, ``l2`` or ``l3``; sizes in bytes."""
+    """A data or unified cache, as results have it; sizes in bytes."""
 
     level: str
     size: int
@@ -270,9 +227,8 @@ class HostCache:
 class Host:
     """A host as results have it, without anything that identifies it; sizes in bytes.
 
-    `cpus` are those that are measured, out of `online`, and `before` is their condition
-    then. `thp` has the policies of huge pages by file name, `mthp` those of each size in
-    KiB. `write_intent` is the mode of write-intent faults; None without the series.
+    `cpus` are those that are measured, out of `online`. `thp` has the policies of huge pages by
+    file name, `mthp` those of each size in KiB. `write_intent` is None without the series.
     """
 
     architecture: str
@@ -306,11 +262,10 @@ class Host:
 def read_host(cpus: Iterable[int], system: Path = ROOT) -> Host:
     """Return this host, to be measured on `cpus`; the caches are those of the first."""
     cpus = tuple(cpus)
-    known = read_caches(cpus[0], system)
     caches = tuple(
         HostCache(name, cache.size, cache.ways, cache.line)
-        for key, name in _NAMES.items()
-        if (cache := known.get(key))
+        for name, cache in read_caches(cpus[0], system).items()
+        if name != "l1i"
     )
     thp = {
         file.name: _chosen(text(file))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What QEMU gets for a guest: arguments and files, and the key that is their digest.
 
-One function makes the arguments: with the files' paths for the command, with
-the files' digests for the key. So the key of a guest depends on the bytes that
-QEMU gets, and not on where they are stored.
+One function makes the arguments: with the files' paths for the command, with their digests for
+the key, which so depends on the bytes that QEMU gets, and not on where they are stored.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import hashlib
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,25 +22,20 @@ from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.processes import output
-from firsttouch.vm.guest import KASLR_SEED, Clock, Guest
+from firsttouch.vm.guest import Clock, Guest
 
 # Start of RAM of QEMU's virt board.
 _RAM_BASE = 0x4000_0000
 _TIMINGS: Mapping[Clock, tuple[str, ...]] = {
     # The seed is of what RNDR returns, on CPUs that have it.
     "identical": (
-        "-icount",
-        "shift=0,sleep=off",
-        "-rtc",
-        "base=2026-01-01T00:00:00,clock=vm",
-        "-seed",
-        "1",
+        "-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1",
     ),
     "interleaved": ("-accel", "tcg,thread=single"),
     "parallel": ("-accel", "tcg,thread=multi"),
     # The names of its threads tell which is a vCPU.
     "hardware": ("-accel", "kvm", "-name", "firsttouch,debug-threads=on"),
-}
+}  # fmt: skip
 # Stage 2 must not fault while a guest is measured.
 _POPULATED = ",prealloc=on"
 # The results channel. With ioeventfd, QEMU's main loop would serve the device on
@@ -213,26 +207,19 @@ def file_digest(path: Path) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def device_tree(
-    qemu: tuple[str, ...],
-    machine: Machine,
-    cpus: int,
-    disk: tuple[int, int] | None,
-    seed: int = KASLR_SEED,
+    qemu: tuple[str, ...], machine: Machine, cpus: int, disk: tuple[int, int] | None, seed: int
 ) -> bytes:
-    """Return the device tree blob for a guest started by `qemu`.
+    """Return the device tree blob for a guest started by `qemu`, its command line without files.
 
-    `qemu` is the command line without kernel and disk; it must contain ``-M``.
-    `cpus` is the number of CPUs in it. `disk` is the guest physical address and
-    the size, in bytes, of a RAM-backed disk. `seed` is for KASLR and, hashed, for the
-    kernel's random numbers. Raises HostError if QEMU or the device tree compiler is
-    missing or fails.
+    `disk` is the guest physical address and the size, in bytes, of a RAM-backed disk. `seed` is
+    for KASLR and, hashed, for the kernel's random numbers.
     """
     # Names without a path, because a comma in a path would end QEMU's option.
     with tempfile.TemporaryDirectory(prefix="firsttouch-tree-") as folder:
         command = list(qemu)
         command[command.index("-M") + 1] += ",dumpdtb=base"
         output(command, cwd=Path(folder))
-        Path(folder, "source").write_text(overlay_source(machine, cpus, disk, seed))
+        Path(folder, "source").write_text(_overlay(machine, cpus, disk, seed))
         # No -@, because the overlay gives all targets by path.
         compile_overlay = [DTC, "-q", "-I", "dts", "-O", "dtb", "-o", "overlay", "source"]
         output(compile_overlay, cwd=Path(folder))
@@ -240,58 +227,43 @@ def device_tree(
         return Path(folder, "tree").read_bytes()
 
 
-def overlay_source(
-    machine: Machine, cpus: int, disk: tuple[int, int] | None, seed: int = KASLR_SEED
-) -> str:
+def _overlay(machine: Machine, cpus: int, disk: tuple[int, int] | None, seed: int) -> str:
     """Return the overlay's source: cache properties of each CPU, cache nodes, seeds, the disk."""
     lines = ["/dts-v1/;", "/plugin/;"]
-    nodes: list[str] = []
+    nodes = []
+    l3 = "next-level-cache = <&l3>;" if machine.l3 else ""
     for number, kind in enumerate(machine.kinds_of(cpus)):
-        l3 = ["next-level-cache = <&l3>;"] if machine.l3 else []
         below = l3
         if kind.l2:
-            below = [f"next-level-cache = <&cpu{number}_l2>;"]
-            nodes += _cache_node(f"cpu{number}_l2", f"cpu{number}-l2-cache", 2, kind.l2, l3)
+            below = f"next-level-cache = <&cpu{number}_l2>;"
+            nodes.append(_cache_node(f"cpu{number}_l2: cpu{number}-l2-cache", 2, kind.l2, l3))
         # State both the L1D and the L1I: if one is missing, the kernel counts no
         # leaf for level 1, and the L2 is lost too.
-        l1 = [*_geometry("d-", kind.l1d), *_geometry("i-", kind.l1i)]
-        lines += _target(f"/cpus/cpu@{number}", [*l1, *below])
+        l1 = f"{_geometry('d-', kind.l1d)} {_geometry('i-', kind.l1i)}"
+        lines.append(f"&{{/cpus/cpu@{number}}} {{ {l1} {below} }};")
     if machine.l3:
-        nodes += _cache_node("l3", "l3-cache", 3, machine.l3, ())
+        nodes.append(_cache_node("l3: l3-cache", 3, machine.l3, ""))
     if nodes:
-        lines += _target("/cpus", nodes)
+        lines += ["&{/cpus} {", *nodes, "};"]
     # A kernel without a seed hashes all its entropy for each number that it needs, such as for
     # the offset of the stack in each system call: some 10,000 instructions. A machine that has
     # run for minutes has a seed. The kernel takes 256 bits as enough.
-    random = f"rng-seed = [{hashlib.sha256(seed.to_bytes(8)).hexdigest()}];"
-    lines += _target("/chosen", [f"kaslr-seed = {_cells(seed)};", random])
+    random = hashlib.sha256(seed.to_bytes(8)).hexdigest()
+    lines.append(f"&{{/chosen}} {{ kaslr-seed = {_cells(seed)}; rng-seed = [{random}]; }};")
     if disk:
-        region = ['\tcompatible = "pmem-region";', f"\treg = {_cells(*disk)};", "};"]
-        lines += _target("/", [f"pmem@{disk[0]:x} {{", *region])
+        pmem = f'compatible = "pmem-region"; reg = {_cells(*disk)};'
+        lines.append(f"&{{/}} {{ pmem@{disk[0]:x} {{ {pmem} }}; }};")
     return "\n".join(lines) + "\n"
 
 
-def _target(path: str, body: list[str]) -> list[str]:
-    name = path.strip("/").replace("/", "-").replace("@", "-") or "root"
-    return [
-        f'/ {{ fragment-{name} {{ target-path = "{path}"; __overlay__ {{',
-        *(f"\t{line}" for line in body),
-        "}; }; };",
-    ]
+def _geometry(prefix: str, cache: Cache) -> str:
+    values = {"size": cache.size, "line-size": cache.line, "sets": cache.sets}
+    return " ".join(f"{prefix}cache-{name} = <{value}>;" for name, value in values.items())
 
 
-def _geometry(prefix: str, cache: Cache) -> list[str]:
-    return [
-        f"{prefix}cache-size = <{cache.size}>;",
-        f"{prefix}cache-line-size = <{cache.line}>;",
-        f"{prefix}cache-sets = <{cache.sets}>;",
-    ]
-
-
-def _cache_node(label: str, node: str, level: int, cache: Cache, below: Iterable[str]) -> list[str]:
-    properties = ['compatible = "cache";', f"cache-level = <{level}>;", "cache-unified;",
-                  *_geometry("", cache), *below]  # fmt: skip
-    return [f"{label}: {node} {{", *(f"\t{line}" for line in properties), "};"]
+def _cache_node(name: str, level: int, cache: Cache, below: str) -> str:
+    kind = f'compatible = "cache"; cache-level = <{level}>; cache-unified;'
+    return f"{name} {{ {kind} {_geometry('', cache)} {below} }};"
 
 
 def _cells(*values: int) -> str:
@@ -301,18 +273,13 @@ def _cells(*values: int) -> str:
 
 def guest_archive(guest: Guest) -> bytes:
     """Return a guest's initial RAM disk: init, the guest's files, and its commands."""
-    members = {"/init": guest.init, **guest.files}
     # guest/init.c reads the files in /cell.
     orders = {"/cell/commands": "".join(f"{command}\n" for command in guest.commands).encode()}
     if guest.disk:
         orders["/cell/mount-disk"] = b""
     if guest.measures:
         orders["/cell/settle"] = b""
-    return (
-        console_archive()
-        + archive({name: path.read_bytes() for name, path in members.items()})
-        + archive(orders)
-    )
+    return console_archive() + archive({"/init": guest.init, **guest.files}) + archive(orders)
 
 
 def console_archive() -> bytes:

@@ -20,8 +20,8 @@ from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_room
 from firsttouch.processes import child_process
 from firsttouch.quantities import format_duration, format_size
-from firsttouch.tables import Json, json_object
-from firsttouch.vm.guest import Guest, PmuCounts, read_counts
+from firsttouch.tables import Json, json_object, parse_json
+from firsttouch.vm.guest import Guest, PmuCounts
 from firsttouch.vm.host import pin_vcpus
 from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
 
@@ -32,13 +32,9 @@ _UNKNOWN = re.compile(
 )
 _MEANT = re.compile(r"nokaslr|[A-Z_]+=.*")
 _SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable to handle kernel")
-# Seconds without output, on the results channel or in the kernel's log, after
-# which a guest counts as hung. The longest cell of the default plan is silent
-# for a tenth of this.
-SILENCE = 240.0
-# Seconds after which a guest that prints goes on for no good reason: the longest of
-# the default plan takes two minutes.
-DEADLINE = 3600.0
+# Seconds without output, on the results channel or in the kernel's log, after which a guest counts
+# as hung, and seconds that it may take in all. The default plan needs 24 and 120 at most.
+SILENCE, DEADLINE = 240.0, 3600.0
 # Bytes of a kernel's log after which its guest is ended, and how many of its lines an error has.
 _LOG, _LOG_LINES = 64 << 20, 20
 
@@ -66,15 +62,13 @@ def run_guest(
 ) -> GuestOutput:
     """Run `guest` to its end; `log` gets the kernel's log.
 
-    `silence` is SILENCE by default, and without limit where a program of the user's
-    runs, which may be silent for any time.
-
     Raises GuestError, with the end of the log, if the kernel logs a warning, an
     oops or a panic (unless `splats` are expected), if the guest is silent for
     `silence` seconds, runs for `deadline` seconds or prints without end, or if
     it ends before its commands. Raises StoppedError as soon as `stop` is set.
     """
     if silence is None:
+        # A program of the user's may be silent for any time.
         silence = float("inf") if guest.archive else SILENCE
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
@@ -91,8 +85,11 @@ def run_guest(
             raise GuestError(
                 f"the guest {complaint or 'ended before its commands did'}", log_end(log)
             )
+        counts = None
         try:
-            counts = read_counts((scratch / COUNTS_FILE).read_text()) if guest.pmu else None
+            if guest.pmu:
+                table = parse_json((scratch / COUNTS_FILE).read_text(), "the PMU's counts")
+                counts = PmuCounts(table.objects("regions"), table.strings("not_modelled"))
         except (OSError, UserError) as error:
             raise GuestError(f"the PMU plugin wrote no counts: {error}", log_end(log)) from None
         return GuestOutput(tuple(commands), counts)
@@ -106,7 +103,7 @@ def _supervise(
     deadline: float,
     stop: threading.Event | None,
 ) -> str:
-    """Run QEMU to its end; return why that failed, empty if it did not."""
+    """Run QEMU; return why that failed, empty if it did not."""
     said, pid = scratch / "qemu", scratch / "pid"
     pinned = not guest.pinned
     arguments = [*command(guest, scratch, log), *([] if pinned else ["-pidfile", str(pid)])]

@@ -18,20 +18,15 @@ _KINDS = {
     "beside the source": ('#include "internal.h"', "mm/internal.h"),
     "below include/": ("#include <linux/mm.h>", "include/linux/mm.h"),
     "of the architecture": ("#include <asm/page.h>", "arch/arm64/include/asm/page.h"),
-    "by a path": ('#include "../kernel/up.h"', "kernel/up.h"),
     "made by the build": ("#include <generated/a.h>", "objects/include/generated/a.h"),
-    "before all others": ("", "include/linux/kconfig.h"),
-    "of another source": ('#include "part.c"', "mm/part.c"),
     "as bytes": ('asm(".incbin \\"../include/data\\"");', "include/data"),
 }  # fmt: skip
 _TREE = {
     "mm/internal.h": "int a = 1;\n",
     "include/linux/mm.h": "int b = 1;\n",
     "arch/arm64/include/asm/page.h": "int c = 1;\n",
-    "kernel/up.h": "int d = 1;\n",
     "objects/include/generated/a.h": "int e = 1;\n",
     "include/linux/kconfig.h": "int f = 1;\n",
-    "mm/part.c": "int g = 1;\n",
     "include/data": "12345678",
 }
 

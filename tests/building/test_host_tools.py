@@ -24,25 +24,11 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return inner
 
 
-def _limit(group: Path, limit: str, used: int, files: int) -> None:
-    (group / "memory.max").write_text(f"{limit}\n")
-    (group / "memory.current").write_text(f"{used}\n")
-    (group / "memory.stat").write_text(
-        f"anon 1\nfile 99\ninactive_file {files}\nactive_file 10\nslab 5\n"
-    )
-
-
-@pytest.mark.parametrize("outer", [True, False])
-def test_memory_is_what_the_smallest_group_has_left(groups: Path, outer: bool) -> None:
+def test_memory_is_that_of_the_smallest_group(groups: Path) -> None:
     free = available_memory()
-    assert free > 1 << 20
-    _limit(groups, str(free << 10), 0, 0)
-    assert available_memory() <= free * 2
-    _limit(groups.parent if outer else groups, str(64 << 20), 40 << 20, 8 << 20)
-    _limit(groups if outer else groups.parent, "max", 40 << 20, 0)
-    assert available_memory() == (64 - 40 + 8 << 20) + 10
-    _limit(groups, "1000", 2000, 0)
-    assert available_memory() == 0
+    (groups / "memory.max").write_text("max\n")
+    (groups.parent / "memory.max").write_text(f"{64 << 20}\n")
+    assert available_memory() == 64 << 20 < free
 
 
 @pytest.mark.parametrize(

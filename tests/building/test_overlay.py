@@ -134,23 +134,6 @@ def test_a_hook_applies_at_any_offset_or_names_the_hunk(
         overlay.apply(_FEATURE, release, tmp_path / "third")
 
 
-@pytest.mark.parametrize(
-    ("mistake", "words"),
-    [
-        ("[[patches]]", "patches is not a key here: did you mean 'patch'"),
-        ('[[patch]]\nname = "feature"\nseries = ["other"]\nsubject = "a"\nmessage = "b"',
-         "series names other, which is none of the series"),
-    ],
-    ids=["unknown key", "unknown series"],
-)  # fmt: skip
-def test_a_mistake_in_the_list_of_patches_is_named(
-    release: Release, tmp_path: Path, mistake: str, words: str
-) -> None:
-    (tmp_path / "linux/series.toml").write_text(mistake)
-    with pytest.raises(UserError, match=f"series.toml: .*{words}"):
-        overlay.patches_of(release)
-
-
 @pytest.mark.parametrize("name", release_names())
 def test_each_new_file_and_hook_is_in_one_patch_that_says_why(name: str) -> None:
     release = load_release(name)
@@ -181,7 +164,7 @@ def test_each_series_has_patches_and_a_cover_letter_if_they_are_many(series: str
     assert 0 < count <= (8 if cover else 2)
     if cover:
         # Plain text that fits a mail and a maintainer's patience.
-        _, _, text = cover.read_text().partition("-->\n")
+        _, _, text = (LINUX / cover).read_text().partition("-->\n")
         assert len(text.split()) > 50 and len(text.splitlines()) <= 60
         # An address cannot be broken.
         assert not [line for line in text.splitlines() if len(line) > 72 and "https://" not in line]
@@ -234,8 +217,7 @@ def test_a_series_may_add_change_move_and_remove_files(
     patches.check_patches(series, source)
     changed = tmp_path / "changed"
     overlay.link_tree(source.tree(), changed)
-    for patch in series:
-        patches.apply_patch(patch, source.version, changed)
+    patches.apply_patches(series, source.version, changed)
     assert (changed / "mm/new.c").read_text() == "two\n"
     assert (changed / "mm/moved.c").read_text() == _ORIGINAL
     assert not (changed / "mm/memory.c").exists() and not (changed / _FAULT).exists()

@@ -4,7 +4,6 @@
 import base64
 import gzip
 import io
-import lzma
 import os
 import quopri
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.patches import STDIN, read_diff, read_fragment, read_patches
+from firsttouch.building.patches import STDIN, names_in, read_fragment, read_patches
 from firsttouch.errors import UserError
 from tests.conftest import TRIED
 
@@ -50,7 +49,7 @@ def test_b4_fetches_a_message_once(
     b4.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     (patch,) = read_patches([Path(given)])
-    assert patch.name == "1.2-a@x.mbx"
+    assert patch.name == "1.2-a@x.patch"
     assert patch.read_text().endswith(f"Subject: 1.2-a@x\n\n{_diff()}")
     b4.write_text("#!/bin/sh\nexit 1\n")
     assert read_patches([Path(given)]) == (patch,)
@@ -79,7 +78,7 @@ def test_an_edit_after_a_file_was_read_changes_nothing(tmp_path: Path) -> None:
     read = (*read_patches([_PATCH, patch]), read_fragment(fragment))
     patch.write_text(_diff("mm/b.c"))
     fragment.write_text("CONFIG_B=y\n")
-    assert [file.name for file in read] == [_PATCH.name, "x.diff", "y.config"]
+    assert [file.name for file in read] == [_PATCH.name, "x.patch", "y.config"]
     assert [file.read_text() for file in read] == [_PATCH.read_text(), _diff(), "CONFIG_A=y\n"]
 
 
@@ -89,7 +88,7 @@ def test_a_removed_line_that_looks_like_a_header_names_no_file(tmp_path: Path) -
         "diff --git a/mm/a.sql b/mm/a.sql\n--- a/mm/a.sql\n+++ b/mm/a.sql\n@@ -1,2 +1,2 @@\n"
         " a\n--- docs/old text\n+++ docs/new text\n"
     )
-    assert read_diff(patch).names == ("mm/a.sql",)
+    assert names_in(patch) == ("mm/a.sql",)
 
 
 def test_a_patch_that_git_cannot_read_is_refused(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_a_directory_is_a_series_in_order_without_its_cover_letter(tmp_path: Pat
     assert b"isb();" in patches[2].read_bytes()
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bytes])
+@pytest.mark.parametrize("pack", [gzip.compress, bytes])
 def test_standard_input_may_be_packed(pack: type[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     data = io.BytesIO(pack(_diff().encode()))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data))

@@ -1,59 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel sources that a user names by --source: trees, git trees and archives."""
+"""Kernel sources that a user names by --source: trees and git trees."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from firsttouch.building.source import tree_digest, user_source
+from firsttouch.building.source import tree_digest
 from firsttouch.cli.bisect import Repository
-from firsttouch.errors import UserError
-from firsttouch.progress import Reporter
-
-# -- archives
-
-
-def _tarball(tree: Path, archive: Path) -> Path:
-    subprocess.run(["tar", "-caf", archive, "-C", tree.parent, tree.name], check=True)
-    return archive
-
-
-@pytest.mark.parametrize("name", ["linux-6.12.1.tar.xz", "linux_6.12.1.orig.tar.gz"])
-def test_a_tarball_is_unpacked_once_under_its_digest(
-    fake_linux: Path, own_cache: Path, tmp_path: Path, reporter: Reporter, name: str
-) -> None:
-    archive = _tarball(fake_linux, tmp_path / name)
-    source = user_source(archive, reporter)
-    makefile = source.tree() / "Makefile"
-    assert makefile.is_relative_to(own_cache / "trees")
-    assert makefile.read_bytes() == (fake_linux / "Makefile").read_bytes()
-    before = makefile.stat().st_ino
-    # Moved and renamed it is the same source.
-    again = user_source(archive.rename(tmp_path / f"kept-{name}"), reporter)
-    assert (again.identity, again.tree()) == (source.identity, source.tree())
-    assert makefile.stat().st_ino == before
-    (fake_linux / "README").write_text("changed")
-    other = user_source(_tarball(fake_linux, tmp_path / f"two-{name}"), reporter)
-    assert other.identity != source.identity
-    assert (other.tree() / "README").read_text() == "changed"
-
-
-def test_what_is_no_kernel_is_refused_by_its_own_name(
-    own_cache: Path, tmp_path: Path, reporter: Reporter
-) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes/a").write_text("a")
-    others = _tarball(tmp_path / "notes", tmp_path / "notes.tar.xz")
-    (tmp_path / "linux.tar.xz").write_text("no archive")
-    for file in (others, tmp_path / "linux.tar.xz"):
-        with pytest.raises(UserError, match=f"^{file} "):
-            user_source(file, reporter)
-    # Nothing of it is kept.
-    assert not list((own_cache / "trees").glob("*/manifest.json"))
-
-
-# -- trees
 
 
 def _git(tree: Path, *words: str) -> str:

@@ -136,7 +136,7 @@ def test_a_tree_that_was_built_in(firsttouch: Firsttouch, fake_linux: Path) -> N
 
 def test_a_tree_without_a_version(firsttouch: Firsttouch, fake_linux: Path) -> None:
     (fake_linux / "Makefile").write_text("all:\n")
-    _refused(firsttouch("lab", "--source", fake_linux), "states no kernel version")
+    _refused(firsttouch("lab", "--source", fake_linux), "holds no Linux kernel source")
 
 
 def test_a_tree_to_which_the_hooks_do_not_apply(

@@ -68,9 +68,7 @@ class FakeLab:
         (self.ran if guest.pmu else self.guarded).append(guest)
         return fake_outcome(guest)
 
-    def build_parts(
-        self, source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
-    ) -> Parts:
+    def build_parts(self, source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
         names = ("stock", "changed", "debian", "ftbench", "init", "libftpmu.so")
         for name in names:
             # Other runs may read it: as in the store, nobody sees half of it.

@@ -147,7 +147,7 @@ def test_a_profile_is_another_cell_with_the_kernels_symbols(fake_lab: FakeLab) -
     profiled = dataclasses.replace(_SMALL, arms=("stock",), profile=True)
     contract, reporter = real_contract(), Reporter()
     plan = make_plan(profiled, "6.12", contract)
-    parts = fake_lab.build_parts(fake_lab.source, plan, fake_lab.out, reporter)
+    parts = fake_lab.build_parts(fake_lab.source, plan, reporter)
     symbols = fake_lab.parts / "System.map"
     symbols.write_text("ffff800080000000 T __primary_switched\n")
     (job,) = make_jobs(plan, parts)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.debian import given_configuration
+from firsttouch.building.debian import Configuration
 from firsttouch.catalog.releases import load_release
 from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
@@ -32,7 +32,7 @@ def test_a_plan_on_two_nodes_gives_the_same_bytes_although_one_is_killed(
         "by=store", "--arm", "stock", "--source", source,
     )  # fmt: skip
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
-    given_configuration(load_release("6.12"), FAKE_CONFIGURATION, Reporter())
+    Configuration(load_release("6.12")).give(FAKE_CONFIGURATION, Reporter())
     here = firsttouch(*words, "--out", "here", FAKE_IMAGE=stock)
     assert here.returncode == 0, here.stderr
     store = tmp_path / "there/firsttouch"

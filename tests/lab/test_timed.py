@@ -83,12 +83,12 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
     """A simulated machine in place of KVM; what guests boot are files without contents."""
     simulated = _Machine()
 
-    def parts(source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter) -> Parts:
+    def parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
         places = {}
         for part in parts_of(plan, plan.cells):
             name = "tried" if getattr(part, "label", "") else getattr(part, "kind", "")
             if not isinstance(part, Kernel):
-                name = part.title
+                name = getattr(part, "product", "disk")
             place = tmp_path / "parts" / name
             place.parent.mkdir(exist_ok=True)
             place.write_text(place.name)
@@ -111,7 +111,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
         guests, "inputs", lambda guest: Inputs({"init": guest.init}, {}, "qemu-system-aarch64")
     )
     monkeypatch.setattr(timed, "run_guest", lambda *args, **more: simulated.run(*args, **more))
-    quiet = Condition(0.0, 2_400_000, "performance", 0)
+    quiet = Condition(0.0, 2_400_000, "performance")
     monkeypatch.setattr(timed, "condition", lambda _cpus: quiet)
     monkeypatch.chdir(tmp_path)
     yield simulated

@@ -2,7 +2,6 @@
 """Recordings in results: what is found in them, and the programs of `doubles` in a guest."""
 
 import subprocess
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, Traced, make_jobs, scripts_of
+from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, Traced, make_jobs
 from firsttouch.lab.outcomes import measure_job, results_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import read_results
@@ -195,7 +194,7 @@ def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLa
     experiment = load_experiment("doubles")
     assert experiment.root is not None
     plan = make_plan(request, "6.12", real_contract())
-    parts = fake_lab.build_parts(fake_lab.source, plan, tmp_path, Reporter())
+    parts = fake_lab.build_parts(fake_lab.source, plan, Reporter())
     places: dict[Part, Path] = {
         **parts.places,
         RootDisk(experiment.root): parts.places[INIT],
@@ -203,11 +202,9 @@ def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLa
     }
 
     def key(**scripts: str) -> str:
-        folder = Path(tempfile.mkdtemp(dir=tmp_path))
-        for name, text in scripts.items():
-            (folder / name).write_text(text)
-        made = Parts(parts.source, {**places, scripts_of(experiment): folder})
-        (job,) = make_jobs(plan, made)
+        other = {**plan.catalog.experiments, "doubles": replace(experiment, scripts=scripts)}
+        catalog = replace(plan.catalog, experiments=other)
+        (job,) = make_jobs(replace(plan, catalog=catalog), Parts(parts.source, places))
         return job.key
 
     assert key(bc="one", xz="one") == key(bc="one", xz="two") != key(bc="two", xz="one")

@@ -14,7 +14,7 @@ from firsttouch import processes
 from firsttouch.building.debian import FLAVOURS
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.kernel import KernelImage
-from firsttouch.building.overlay import lay_over
+from firsttouch.building.overlay import lay_over, patches_of
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import LINUX
@@ -113,7 +113,7 @@ def test_each_package_is_a_configuration_that_the_kernel_accepts(
     sources: Callable[[str], KernelSource], reporter: Reporter, tmp_path: Path, release: str
 ) -> None:
     source = sources(release)
-    lay_over(source, tmp_path / "changed")
+    lay_over(source, tmp_path / "changed", patches_of(source.release))
     (tmp_path / "stock").symlink_to(source.tree())
     for flavour, kind in itertools.product(FLAVOURS, ("changed", "stock")):
         image = KernelImage(source, changed=kind == "changed", flavour=flavour)

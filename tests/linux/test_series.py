@@ -88,7 +88,7 @@ def test_the_first_mail_has_figures_answers_and_what_it_applies_to(
     source: KernelSource, name: str, patches: list[Path]
 ) -> None:
     letter = patches[0].read_text()
-    assert f"Applies to Linux {source.version}, the package of Debian" in letter
+    assert f"Applies to Linux {source.version}, the package with SHA-256" in letter
     assert source.sha256 in letter
     if all_series()[name].cover:
         assert all_series()[name].title in letter

@@ -55,7 +55,7 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]
     def make(workplace: Path, product: Path) -> None:
         tree, headers = workplace / "tree", _headers(source, workplace)
         shutil.rmtree(tree, ignore_errors=True)
-        lay_over(source, tree, series=EVERY)
+        lay_over(source, tree, patches_of(source.release, EVERY))
         objects = workplace / "objects"
         of_mm = [objects / name for name in names if name.startswith("mm/")]
         folders = {Path(name).parts[1] for name in names if name.startswith("arm64/")}

@@ -38,7 +38,7 @@ _CASES: Mapping[str, Survey] = {
     "no time": made(rounds=0),
     "interrupted": replace(made(rounds=0), interrupted=True),
     "a failure": replace(made(unavailable={"l2 9": ""}), samples=(_FAILED, *made().samples[:60])),
-    "noisy": made(replace(HOST, before=Condition(7.5, 0, "schedutil", 0)), jitter=0.5),
+    "noisy": made(replace(HOST, before=Condition(7.5, 0, "schedutil")), jitter=0.5),
     "a virtual machine, noisy": made(replace(HOST, virtual=True), jitter=90),
     "no caches": made(replace(HOST, caches=())),
 }

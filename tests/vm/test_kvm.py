@@ -4,7 +4,6 @@
 import os
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from firsttouch.vm.host import (
     pin_vcpus,
 )
 
-_QUIET = Condition(0.0, 2_400_000, "performance", 0)
+_QUIET = Condition(0.0, 2_400_000, "performance")
 
 
 def _write(root: Path, files: dict[str, object]) -> Path:
@@ -53,10 +52,8 @@ def _cache(index: int, level: int, kind: str, size: int, ways: int) -> dict[str,
 
 
 def test_each_host_without_kvm_is_told_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match=r"this host is x86_64, .*: give --arch x86-64, run"):
+    with pytest.raises(HostError, match=r"this host is x86_64, .*: give it by --arch, or leave"):
         check_kvm("arm64", tmp_path, "x86_64")
-    with pytest.raises(HostError, match=r"this host is riscv64, .*: run --time on an x86-64 host"):
-        check_kvm("x86-64", tmp_path, "riscv64")
     with pytest.raises(HostError, match="/dev/kvm is missing: take a machine that boots"):
         check_kvm("arm64", tmp_path, "aarch64")
     (tmp_path / "dev/kvm").mkdir(parents=True)
@@ -92,21 +89,14 @@ def test_a_guest_gets_the_caches_of_the_host(tmp_path: Path) -> None:
 
 
 def test_what_disturbs_a_run_is_named(tmp_path: Path) -> None:
-    throttled = {
-        "sys/class/thermal/cooling_device0/type": "cpufreq-cpu0",
-        "sys/class/thermal/cooling_device0/cur_state": 3,
-        "sys/class/thermal/cooling_device1/type": "pwm-fan",
-        "sys/class/thermal/cooling_device1/cur_state": 4,
-        "proc/loadavg": "1.25 0.5 0.1 2/345 678",
-    }
-    _write(tmp_path, {**_cpu(2, 1024, "2-3"), **throttled})
+    _write(tmp_path, {**_cpu(2, 1024, "2-3"), "proc/loadavg": "1.25 0.5 0.1 2/345 678"})
     now = condition([2], tmp_path)
-    assert now == Condition(1.25, 1_500_002, "ondemand", 3)
-    during = [_QUIET, replace(now, load=3.5), _QUIET]
+    assert now == Condition(1.25, 1_500_002, "ondemand")
+    during = [_QUIET, now, _QUIET]
     said = " ".join(disturbances(now, during, [2], tmp_path))
     for words in (
-        "governor of CPU 2 is ondemand", "a load of 1.25", "a load of up to 3.50",
-        "throttled its CPUs at 1 of 3", "below its 2,400,000 kHz at 1 of 3", "SMT is on: CPU 2",
+        "governor of CPU 2 is ondemand", "a load of 1.25",
+        "below its 2,400,000 kHz at 1 of 3", "SMT is on: CPU 2",
     ):  # fmt: skip
         assert words in said
     assert disturbances(_QUIET, [_QUIET] * 3, [7], tmp_path) == []

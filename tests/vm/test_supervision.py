@@ -46,13 +46,12 @@ def test_what_the_commands_printed_comes_back(
     assert (tmp_path / "log/file").read_text() == log
 
 
-@pytest.mark.parametrize("splat", ["BUG: bad page", "WARNING: CPU: 0", "Kernel panic - not"])
 def test_a_kernel_that_complains_has_no_results_unless_that_is_expected(
-    guest: Guest, qemu: FakeQemu, tmp_path: Path, splat: str
+    guest: Guest, qemu: FakeQemu, tmp_path: Path
 ) -> None:
-    log = f"first\n[ 1.0] {splat}\nlast\n"
+    log = "first\n[ 1.0] WARNING: CPU: 0\nlast\n"
     qemu.answer(_DONE, log=log)
-    with pytest.raises(GuestError, match=splat) as error:
+    with pytest.raises(GuestError, match="WARNING: CPU: 0") as error:
         run_guest(guest, tmp_path / "log")
     assert error.value.detail == log.splitlines()
     assert run_guest(guest, tmp_path / "log", splats=True).commands
@@ -122,16 +121,17 @@ def test_a_program_of_the_users_may_print_nothing_until_it_ends(
     [
         ("time.sleep(1000)", {"silence": 1}, "printed nothing for 1 s"),
         ("while True: log.write(b'once more\\n'); time.sleep(0.1)",
-         {"silence": 30, "deadline": 10}, "had not ended after 10 s, so it was ended"),
-        # 200 MB in all, so that a guest that is not ended does not fill this host's disk.
-        ("for _ in range(100): log.write(b'once more\\n' * 200000); time.sleep(0.01)",
-         {}, "printed more than 64 MiB, so it was ended"),
+         {"silence": 30, "deadline": 4}, "had not ended after 4 s, so it was ended"),
+        ("for _ in range(100): log.write(b'once more\\n' * 20000); time.sleep(0.01)",
+         {}, "printed more than 1 MiB, so it was ended"),
     ],
     ids=["silent", "endless", "full disk"],
 )  # fmt: skip
 def test_a_guest_that_does_not_end_is_given_up(
-    guest: Guest, qemu: FakeQemu, tmp_path: Path, statements: str, limits: dict[str, Any], said: str
-) -> None:
+    guest: Guest, qemu: FakeQemu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    statements: str, limits: dict[str, Any], said: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("firsttouch.vm.supervision._LOG", 1 << 20)
     log = tmp_path / "log"
     _do(qemu, f"log = open({str(log)!r}, 'ab', buffering=0)\n{statements}")
     with pytest.raises(GuestError, match=said) as error:
