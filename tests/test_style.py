@@ -12,7 +12,6 @@ import pytest
 
 from firsttouch.building.source import KernelSource
 from firsttouch.files import REPOSITORY
-from firsttouch.lab.results import PACKED
 
 # Their format has no place for a comment, or they are the licence.
 # Results, recordings and expected output are as a run wrote them.
@@ -39,7 +38,7 @@ def test_every_file_names_its_licence() -> None:
         if not str(name := path.relative_to(REPOSITORY)).startswith(_WITHOUT_SPDX)
         # A hook is a difference; the file it changes names its own licence. Packed results
         # are named by the file that declares them.
-        and path.suffix not in (".patch", PACKED)
+        and path.suffix not in (".patch", ".xz")
         and "SPDX-License-Identifier: GPL-2.0" not in "\n".join(_head(path))
     ]
     assert not without
@@ -87,7 +86,7 @@ def test_no_registry_is_named_by_its_host() -> None:
 
 
 def _contents(path: Path) -> bytes:
-    return lzma.decompress(path.read_bytes()) if path.suffix == PACKED else path.read_bytes()
+    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
 
 
 @pytest.mark.parametrize(

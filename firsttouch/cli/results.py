@@ -21,6 +21,7 @@ from firsttouch.tables import dump_json
 from firsttouch.trace.page import folded_trace, trace_picture
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
+from firsttouch.trace.sites import FILE_NAME as TRACE
 from firsttouch.trace.two_traces import compared_traces
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
 from firsttouch.views.html.page import figure_files, write_figures, write_report
@@ -40,7 +41,13 @@ def report_options(report: argparse.ArgumentParser) -> None:
 
 def _add_directory(parser: argparse.ArgumentParser) -> None:
     help_line = "a directory of `lab` or `trace`"
-    parser.add_argument("directory", type=Path, metavar="DIR", help=help_line)
+    parser.add_argument("directory", type=_directory, metavar="DIR", help=help_line)
+
+
+def _directory(text: str) -> Path:
+    """Return a directory, also that of a trace's file; results can be a file anywhere."""
+    path = Path(text)
+    return path.parent if path.name in (DATA_FILE, TRACE) else path
 
 
 def compare_options(sets: argparse.ArgumentParser) -> None:
@@ -80,7 +87,8 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     if timings and "icount" not in timings:
         return 0
     dataset = read_dataset(options.directory)
-    print(write_report(dataset, options.directory))
+    whole = options.directory.is_dir()
+    print(write_report(dataset, options.directory if whole else options.directory.parent))
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")
     return 1 if dataset.notes else 0

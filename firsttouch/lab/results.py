@@ -8,13 +8,15 @@ replace their own results in a directory's file, and leave the others.
 
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TextIO, TypeAlias
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
@@ -24,8 +26,8 @@ from firsttouch.vm.host import Condition, Host
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"
-# How the name of a file ends whose results are packed: docs/evidence/*.jsonl.xz.
-PACKED = ".xz"
+# How packed files begin: docs/evidence/*.jsonl.xz, and what others send.
+_PACKED: Mapping[bytes, Callable[..., TextIO]] = {b"\xfd7zXZ": lzma.open, b"\x1f\x8b": gzip.open}
 _TIMING = re.compile('"timing": "(kvm|host)"')
 
 
@@ -131,26 +133,20 @@ Times: TypeAlias = tuple[Result, ...]
 def read_results(place: Path, timing: Timing = "icount") -> tuple[Result, ...]:
     """Return the results of one timing in a directory's results.jsonl, or a file of results.
 
-    A file may be packed by xz. The last line for a cell wins. Raises UserError if there is no
-    such file, it has another schema, or a line that is cut off or no result.
+    A file may be packed by xz or gzip. The last line for a cell wins. Raises UserError if there
+    is no such file, it has another schema, or a line that is cut off or no result.
     """
     file = file_of_results(place)
-    hint = "give a directory that `firsttouch lab --out` has filled"
     results: dict[str, Result] = {}
-    try:
-        for number, line in enumerate(_lines(file), 1):
-            if _timing_of(line) != timing:
-                continue
-            document = json_object(line)
-            if document is None:
-                raise UserError(f"{file}: line {number} is cut off or no result: measure again.")
-            _check_schema(document, file)
-            result = read_result(document, f"{file}: line {number}")
-            results[result.cell.identity] = result
-    except OSError as error:
-        raise UserError(f"{file} cannot be read ({error.strerror}): {hint}.") from None
-    except (EOFError, lzma.LZMAError) as error:
-        raise UserError(f"{file} is not packed by xz ({error}): {hint}.") from None
+    for number, line in enumerate(_lines(file), 1):
+        if _timing_of(line) != timing:
+            continue
+        document = json_object(line)
+        if document is None:
+            raise UserError(f"{file}: line {number} is cut off or no result: measure again.")
+        _check_schema(document, file)
+        result = read_result(document, f"{file}: line {number}")
+        results[result.cell.identity] = result
     return tuple(results.values())
 
 
@@ -185,7 +181,7 @@ def host_of(times: Times) -> Host:
 
 def file_of_results(place: Path) -> Path:
     """Return the file of results that `place` is, or that it has as a directory."""
-    return place if place.suffix in (PACKED, ".jsonl") else place / FILE_NAME
+    return place if place.is_file() else place / FILE_NAME
 
 
 def timings_in(place: Path) -> set[Timing]:
@@ -195,9 +191,18 @@ def timings_in(place: Path) -> set[Timing]:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    opened = lzma.open if file.suffix == PACKED else open
-    with opened(file, "rt", errors="replace") as lines:
-        yield from lines
+    """Yield the lines of a file of results; UserError if it cannot be read."""
+    try:
+        with file.open("rb") as data:
+            magic = data.read(6)
+        opened = next((each for begin, each in _PACKED.items() if magic.startswith(begin)), open)
+        with opened(file, "rt", errors="replace") as lines:
+            yield from lines
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise UserError(
+            f"{file} cannot be read ({getattr(error, 'strerror', '') or error}): give a "
+            "directory that `firsttouch lab --out` has filled."
+        ) from None
 
 
 def _timing_of(line: str) -> Timing:
