@@ -130,7 +130,7 @@ def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
 
 
 def _needed(word: str, program: Path) -> list[str]:
-    """Return the loader and the libraries of a program; none for a script."""
+    """Return the loader and the libraries of a program, or the interpreter of a script."""
     # Few requests need it, and it takes as long to import as they take.
     from elftools.common.exceptions import ELFError
     from elftools.elf.dynamic import DynamicSegment
@@ -141,7 +141,11 @@ def _needed(word: str, program: Path) -> list[str]:
         try:
             elf = ELFFile(file)
         except ELFError:
-            return []
+            file.seek(0)
+            line = file.readline(256)
+            words = line[2:].split() if line.startswith(b"#!") else []
+            # Without that line, execvp(3) takes it for a script of the shell.
+            return [os.fsdecode(words[0]) if words else "/bin/sh"]
         if elf["e_machine"] != "EM_AARCH64":
             raise UserError(
                 f"{word} is not for arm64, and the guest is: compile it with "

@@ -58,6 +58,20 @@ def test_what_a_root_lacks(tmp_path: Path, word: str, files: tuple[str, ...], la
         check_program(UserProgram((word,)), members)
 
 
+@pytest.mark.parametrize(
+    ("script", "lacks"),
+    [("#!/bin/python3 -s\n", "/bin/python3"), ("exit 1\n", "/bin/sh"), ("#!/bin/b\n", "")],
+)
+def test_a_script_needs_its_interpreter(tmp_path: Path, script: str, lacks: str) -> None:
+    (tmp_path / "a").write_text(script)
+    members = _root(tmp_path / "a", "usr/bin/b")
+    if not lacks:
+        check_program(UserProgram(("a",)), members)
+        return
+    with pytest.raises(UserError, match=f"a needs {lacks}, which"):
+        check_program(UserProgram(("a",)), members)
+
+
 def test_a_program_of_this_host(tmp_path: Path) -> None:
     copied = _compiled(tmp_path, "gcc")
     program = UserProgram(("./a",), copies=(copied,))
@@ -68,7 +82,7 @@ def test_a_program_of_this_host(tmp_path: Path) -> None:
 def test_an_archive_holds_links_modes_and_copies(tmp_path: Path, own_cache: Path) -> None:
     root = tmp_path / "root"
     (root / "etc").mkdir(parents=True)
-    (root / "etc/script").write_text("#!/bin/sh\n")
+    (root / "etc/script").write_text("#!/etc/script\n")
     (root / "etc/script").chmod(0o700)
     (root / "etc/link").symlink_to("script")
     (tmp_path / "data").write_bytes(b"abc")
