@@ -200,14 +200,18 @@ def exit_status(run: Callable[[], int], options: argparse.Namespace) -> int:
 
 def _report_os_error(error: OSError) -> int:
     reason = error.strerror or str(error)
-    where = f"{error.filename}: " if error.filename else ""
+    # Without the name that a file has until it is whole.
+    path = re.sub(r"/\.([^/]+)\.[0-9a-f]{32}$", r"/\1", str(error.filename or ""))
+    where = f"{path}: " if path else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         # If it is standard output, Python would flush it again at exit, and fail again.
         _let_go(sys.stdout)
         return _report(_full_disk(where))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        remedy = "change its permissions, or set XDG_CACHE_HOME to another place for the store"
-        return _report(f"{where}{reason}: {remedy}.")
+        remedy = "copy its folder to one of yours"
+        if path.startswith(str(store_root())):
+            remedy = "set XDG_CACHE_HOME to another place for the store"
+        return _report(f"{where}{reason}: change its permissions, or {remedy}.")
     return _report(f"{where}{reason}: check this path, then run the same command again.")
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command at a terminal and in a pipe: quiet ends, correct messages and exit status."""
 
+import argparse
+import errno
 import os
 import re
 import select
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.cli.main import exit_status
 from firsttouch.files import EXPERIMENTS, REPOSITORY
 from tests.conftest import FAKE_CONFIGURATION
 from tests.support import made_results
@@ -238,6 +241,19 @@ def _build(
         disk_command, cwd=cwd, capture_output=True, text=True, check=False,
         env=_environment(**environment),
     )  # fmt: skip
+
+
+def test_a_file_of_others_is_named_and_only_the_store_can_be_elsewhere(
+    own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, remedy in ((Path("out"), "copy its folder"), (own_cache, "set XDG_CACHE_HOME")):
+
+        def write(file: Path = folder / f".a.html.{'0' * 32}") -> int:
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+
+        assert exit_status(write, argparse.Namespace()) == 2
+        said = f"{folder}/a.html: Permission denied: change its permissions, or {remedy} to"
+        assert said in capsys.readouterr().err
 
 
 def test_a_full_store_is_the_store_that_is_full(tmp_path: Path) -> None:
