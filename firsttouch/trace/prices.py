@@ -130,4 +130,4 @@ def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
         stored = entry.obtain(make, reporter.say)
         write_atomically(directory / PRICES, (stored / RESULTS).read_text())
     except (FirsttouchError, OSError) as error:
-        reporter.say(f"No time of faults: {error}")
+        reporter.say(f"No time of faults: {getattr(error, 'strerror', '') or error}")
