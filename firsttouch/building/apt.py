@@ -217,10 +217,12 @@ class Closure:
             if files and not listed.returncode:
                 return files, words
             detail = listed.stderr.strip().splitlines()[-3:]
+        remedy = "check the network and /etc/apt; `firsttouch kernel fetch` moves on to the newest kernel"
+        if self.closure and any("Unable to locate" in line for line in detail):
+            remedy = "name the package that has it, such as --packages coreutils for ls"
         raise HostError(
             f"{', '.join(self.suites) or 'no archive'} of this host's mirror does not offer "
-            f"{', '.join(self.names)}: check the network and /etc/apt; `firsttouch kernel fetch` "
-            "moves on to the newest kernel.",
+            f"{', '.join(self.names)}: {remedy}.",
             detail,
         )
 
