@@ -16,7 +16,7 @@ from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.profile import INSTRUCTIONS, USER, Profile, profiles_of, system_calls
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
-from firsttouch.catalog.experiments import Packages, UserProgram
+from firsttouch.catalog.experiments import Packages, UserProgram, load_experiment
 from firsttouch.cli.options import add_limits, add_out, limit_of, option, size_of
 from firsttouch.cli.running import print_failures
 from firsttouch.errors import UserError, nearest
@@ -32,6 +32,8 @@ from firsttouch.views.terminal import output_console, plain
 SCHEMA = 1
 _SUITE = "trixie"
 _DEBIAN = "debian"
+# The limit of the program's and the kernel's instructions.
+_ALL = "instructions"
 # How a program ended: said before any count, because counts of other work say nothing.
 _STATE = ("exit_status", "output_bytes", "output_digest")
 # Counts of memory, and how much they may differ between kernels that do the same work.
@@ -164,6 +166,10 @@ def standard_input() -> Path | None:
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     limits = [limit_of(text) for text in options.fail_if]
+    names = [_ALL, *(metric.name for metric in load_experiment(COUNT).metrics)]
+    for name, _ in limits:
+        if name not in names:
+            raise UserError(f"--fail-if {name}: no such count; {nearest(name, names)}")
     if options.functions and options.cpus > 1:
         raise UserError("--functions follows one CPU: drop --cpus.")
     before = _read(options.against) if options.against else []
@@ -348,10 +354,10 @@ def _exceeds(counted: Sequence[Counted], name: str, percent: float) -> str:
     """Return a sentence if the count of the last kernel is above the limit; "" if it is not."""
 
     def count(of: Counted) -> float:
-        if name == "instructions":
+        if name == _ALL:
             return of.counts["instructions_user"] + of.counts["instructions_kernel"]
         if name not in of.counts:
-            raise UserError(f"--fail-if {name}: no such count; {nearest(name, of.counts)}")
+            raise UserError(f"--fail-if {name}: not counted on {of.label}.")
         return of.counts[name]
 
     change = change_percent(count(counted[0]), count(counted[-1]))
