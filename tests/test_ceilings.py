@@ -10,10 +10,10 @@ from firsttouch.files import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 110),
-    ("firsttouch/*.py", "lines", 18_987),
+    ("firsttouch/*.py", "files", 108),
+    ("firsttouch/*.py", "lines", 18_367),
     ("docs/evidence/draw/*.py", "lines", 812),
-    ("tests/*.py", "lines", 19_443),
+    ("tests/*.py", "lines", 19_082),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

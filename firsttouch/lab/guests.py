@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -228,7 +229,8 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         files={
             FTBENCH: parts.places[program_of(first, arm.kernel.architecture)],
             **_recorder(experiment, cells, parts),
-            **({"/input": program.input} if program and program.input else {}),
+            # Without one it would wait for keys of the console.
+            **({"/input": program.input or Path(os.devnull)} if program else {}),
         },
         disk=parts.places[disk] if disk else None,
         archive=parts.places[root] if root else None,

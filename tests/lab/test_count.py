@@ -133,6 +133,15 @@ def test_a_program_reads_a_file(firsttouch: Firsttouch, tmp_path: Path, named: b
     assert done.stdout.startswith("It ended: exit status 0, 8 bytes of output.\n")
 
 
+def test_a_program_without_input_ends(firsttouch: Firsttouch) -> None:
+    done = subprocess.run(
+        firsttouch.command("count", "--packages", "coreutils", "--", "wc", "-c"),
+        cwd=firsttouch.directory, env=firsttouch.environment(), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("It ended: exit status 0, 2 bytes of output.\n")
+
+
 def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path) -> None:
     words = ("--layouts", "2", "--release", "6.12", "--release", "7.3", "--", "./mybench")
     done = firsttouch("count", *words)
