@@ -9,13 +9,16 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from unittest.mock import patch
 
 from firsttouch.cli.main import main
+from firsttouch.trace import sites
 from firsttouch.views.tables import Table, markdown
 
 _REFERENCE = "docs/reference/command.md"
 _MANUAL = "docs/reference/man"
+_KEYS = "docs/reference/trace-json.md"
 _HEAD = ("argument", "meaning")
 # An argument of --help, and its description on the same line or on the next.
 _ENTRY = re.compile(r"^ {2,4}(\S(?: ?\S)*)(?: {2,}|\n {10,})(\S.*)$", re.M)
@@ -24,7 +27,21 @@ _ENTRY = re.compile(r"^ {2,4}(\S(?: ?\S)*)(?: {2,}|\n {10,})(\S.*)$", re.M)
 def draw() -> dict[str, str]:
     """Return the pages by their files."""
     texts = dict(_texts(()))
-    return {_REFERENCE: _reference(texts), **dict(_manual(texts))}
+    return {_REFERENCE: _reference(texts), _KEYS: _keys(), **dict(_manual(texts))}
+
+
+def _keys() -> str:
+    """Return the keys of trace.json, the fields of its classes."""
+    said = (
+        "Written by `make evidence` from `firsttouch/trace/sites.py`, which describes the keys: a "
+        f"`Trace` with `schema` ({sites.SCHEMA}), `doubles` and `sentences`. Lists have at most "
+        "100 entries."
+    )
+    lines = ["<!-- SPDX-License-Identifier: GPL-2.0 -->", "# trace.json", "", said]
+    for name in ("Trace", "FaultPlace", "GiverPlace", "Location", "Members", "Remedy", "Site"):
+        keys = ", ".join(f"{key.name}: {key.type}" for key in fields(getattr(sites, name)))
+        lines += ["", f"`{name}`: {keys}"]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _entries(text: str) -> list[tuple[str, str]]:

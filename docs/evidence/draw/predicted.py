@@ -36,7 +36,6 @@ from firsttouch.views.tables import Table, markdown
 FILE = EVIDENCE / "predicted-programs.json.xz"
 # Seconds; the longest takes a hundredth of it on an idle host.
 _PATIENCE = 600
-# The host's policy, which one of the remedies needs.
 _POLICY = "always"
 _ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 # A prediction is near if this share of it, at most, is off, and has no row if it is closer still.
@@ -45,8 +44,6 @@ NEAR, _EXACT = 0.1, 0.01
 
 @dataclass(frozen=True)
 class Tried:
-    """A remedy of a program: its faults by prediction, and as a second run counted them."""
-
     remedy: str
     setting: str
     predicted: int
@@ -54,14 +51,11 @@ class Tried:
 
     @property
     def off(self) -> float:
-        """By how much more was measured, as a share of the prediction."""
         return self.measured / self.predicted - 1
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program: its faults without huge pages by kind, and the remedies that were tried."""
-
     name: str
     kernel: str
     kinds: Mapping[str, int]
@@ -125,10 +119,7 @@ def program_root(wanted: Packages, reporter: Reporter, *more: Packages) -> Itera
 def trace_script(
     name: str, script: str, root: Path, reporter: Reporter, *, huge: bool = False
 ) -> Trace:
-    """Return the trace of a shell script with `root` as its root directory.
-
-    It has no huge pages, unless `huge` leaves them to the host's setting.
-    """
+    """Return the trace of a script, without huge pages unless `huge` leaves them to the host."""
     with tempfile.TemporaryDirectory(prefix="firsttouch-script-") as scratch:
         data, file = Path(scratch, "data"), Path(scratch, "script")
         file.write_text(script)
@@ -148,36 +139,28 @@ def trace_script(
 def _remedies(trace: Trace) -> Iterator[tuple[str, int, Mapping[str, str]]]:
     """Yield the remedies worth trying: their names, faults left, and variables to apply them."""
     used = allocator(trace.allocator)
+    variables = {THP: {}, KEEP: used.environment if used else None}
     for remedy in trace.remedies:
-        if remedy.saved < LEAST * trace.faults:
-            continue
-        left = trace.faults - remedy.saved
-        if remedy.name == THP:
-            yield remedy.name, left, {}
-        elif remedy.name == KEEP and used and used.environment:
-            yield remedy.name, left, used.environment
+        applied = variables.get(remedy.name)
+        if remedy.saved >= LEAST * trace.faults and applied is not None:
+            yield remedy.name, trace.faults - remedy.saved, applied
 
 
 def read_predicted() -> list[Program]:
-    """Return the programs that `measure` stored."""
     table = parse_json(lzma.decompress(FILE.read_bytes()).decode(), FILE)
     return [read(entry, Program) for entry in table.tables("programs")]
 
 
 def draw() -> str:
-    """Return a table of the predictions that are off, the worst first."""
     programs = read_predicted()
     rows = [(program, tried) for program in programs for tried in program.tried]
     near = sum(abs(tried.off) <= NEAR for _, tried in rows)
-    lines = [
-        [
-            program.name, tried.remedy,
-            *(f"{n:,}" for n in (sum(program.kinds.values()), tried.predicted, tried.measured)),
-            f"{100 * tried.off:+.1f} %",
-        ]
-        for program, tried in sorted(rows, key=lambda row: -abs(row[1].off))
-        if abs(tried.off) > _EXACT
-    ]  # fmt: skip
+    lines = []
+    for program, tried in sorted(rows, key=lambda row: -abs(row[1].off)):
+        if abs(tried.off) > _EXACT:
+            counts = sum(program.kinds.values()), tried.predicted, tried.measured
+            numbers = *(f"{count:,}" for count in counts), f"{100 * tried.off:+.1f} %"
+            lines.append([program.name, tried.remedy, *numbers])
     heads = ["program", "remedy", "faults", "predicted", "measured", "off"]
     table = markdown(Table("", heads, lines, names=2))
     said = (
