@@ -13,22 +13,27 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from firsttouch.building.programs import build_ftbench
+from firsttouch.building.store import Entry
 from firsttouch.errors import UserError
 from firsttouch.files import digest_file
 from firsttouch.lab.cells import Cell
+from firsttouch.lab.results import FILE_NAME, SCHEMA
 from firsttouch.progress import Reporter
+from firsttouch.survey.document import write_survey
 from firsttouch.survey.tasks import SETTLE, Sample, Survey, Task, all_tasks, touch_name
-from firsttouch.tables import parse_json
+from firsttouch.tables import Json, parse_json
 from firsttouch.vm.host import choose_cpus, read_host
 
 ARCHITECTURES = ("x86_64", "aarch64")
 DEFAULT_SECONDS = 20
 _LEAST_SECONDS, _MOST_SECONDS = 5, 3600
-# The tasks that price the faults of a trace.
+# The tasks that price the faults of a trace, and their seconds.
 PRICES = frozenset(
     [touch_name(kind, "base") for kind in ("store", "load-store", "read", "shared")]
     + [name for page in ("64k", "2m") for name in (f"{SETTLE} {page}", touch_name("store", page))]
 )
+_SHORT_SECONDS = 3
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 # Seconds after which a task counts as hung; the longest takes a fraction of one.
 _TIMEOUT = 20.0
 
@@ -150,3 +155,20 @@ def _pinned(cpu: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def short_survey(reporter: Reporter) -> Path:
+    """Return the results of the tasks that price faults, measured once until the next boot."""
+
+    def make(_workplace: Path, product: Path) -> None:
+        reporter.say(
+            f"Surveying the cost of faults here for {_SHORT_SECONDS} s, once until the next boot "
+            "(--no-survey leaves it out)"
+        )
+        wanted = survey_host(_SHORT_SECONDS, reporter, lambda task, _: task.name in PRICES)
+        write_survey(product, wanted)
+
+    boot = _BOOT.read_text().strip()
+    parts: dict[str, Json] = {"boot": boot, "schema": SCHEMA, "file": FILE_NAME}
+    entry = Entry("surveys", parts, f"prices of faults, boot {boot}")
+    return entry.obtain(make, reporter.say) / FILE_NAME

@@ -250,8 +250,8 @@ class Finder:
         if access is Access.EXCLUSIVE:
             return EXCLUSIVE
         code = self._code.code(self._process(fault.pid), fault.pid, first.pc)
-        if first.address == fault.address and code:
-            steps = distance(self._code.machine(fault), code, first.pc, fault.pc)
+        if first.address == fault.address and code and fault.bits == 64:
+            steps = distance(self._recording.machine, code, first.pc, fault.pc)
             if steps is not None and steps <= _FEW:
                 return LOAD_STORE
         return APART

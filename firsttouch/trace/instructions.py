@@ -20,13 +20,7 @@ from firsttouch.trace.symbols import MappedFiles
 
 @functools.lru_cache(1 << 14)
 def decode(machine: str, code: bytes) -> Instruction:
-    """Return the first instruction of `code`; UNKNOWN if it is none.
-
-    `machine` is x86_64, i386 or aarch64. Of any other, such as the 32-bit arm, which has
-    two encodings that look alike, all is UNKNOWN.
-    """
-    if machine not in _MACHINES:
-        return UNKNOWN
+    """Return the first instruction of `code`, x86_64's or aarch64's; UNKNOWN if it is none."""
     for instruction in _disassembler(machine).disasm(code, 0, 1):
         text = f"{instruction.mnemonic} {instruction.op_str}".strip()
         access = arm64_access(text) if machine == "aarch64" else _x86_access(instruction)
@@ -41,8 +35,6 @@ def distance(machine: str, code: bytes, pc: int, later: int) -> int | None:
     `code` begins at `pc`. Returns None if `later` is not in it, or not where an
     instruction begins.
     """
-    if machine not in _MACHINES:
-        return None
     for number, instruction in enumerate(_disassembler(machine).disasm(code, pc)):
         if instruction.address >= later:
             return number if instruction.address == later else None
@@ -54,8 +46,7 @@ def _disassembler(machine: str) -> capstone.Cs:
     if machine == "aarch64":
         disassembler = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
     else:
-        bits = capstone.CS_MODE_32 if machine == "i386" else capstone.CS_MODE_64
-        disassembler = capstone.Cs(capstone.CS_ARCH_X86, bits)
+        disassembler = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     disassembler.detail = True
     return disassembler
 
@@ -120,14 +111,10 @@ def _x86_access(instruction: capstone.CsInsn) -> Access:
     return Access.WRITE if stores else Access.READ
 
 
-_MACHINES = ("x86_64", "i386", "aarch64")
-
-
 # Bytes that hold any instruction, or some of arm64.
 _CODE = 64
 # Their registers tell what they read and what they write.
 _COPIES = re.compile(r"(rep\w* )?movs")
-_OF_32_BITS = {"x86_64": "i386", "aarch64": "arm"}
 # An instruction is at most this long on x86-64.
 _LONGEST = 15
 
@@ -142,8 +129,8 @@ class Code:
         self._shift = recording.page_size.bit_length() - 1
 
     def instruction(self, process: Process, fault: Fault) -> Instruction:
-        """Return the instruction of a fault; that of a fetch is not decoded."""
-        if not fault.user:
+        """Return the instruction of a fault; that of a fetch or of 32 bits is not decoded."""
+        if not fault.user or fault.bits == 32:
             return UNKNOWN
         if 0 <= fault.address - fault.pc <= _LONGEST and fault.address >> self._shift:
             mapping = process.space.at(fault.address)
@@ -156,7 +143,7 @@ class Code:
         instruction = process.decoded.get(pc)
         if instruction is None:
             code = self.code(process, fault.pid, pc)
-            instruction = decode(self.machine(fault), code)
+            instruction = decode(self._recording.machine, code)
             # The recorder may read the code a little later than the fault.
             if code:
                 process.decoded[pc] = instruction
@@ -166,10 +153,6 @@ class Code:
                 reads = abs(fault.address - source) <= abs(fault.address - destination)
                 return replace(instruction, access=Access.READ if reads else Access.WRITE)
         return instruction
-
-    def machine(self, fault: Fault) -> str:
-        machine = self._recording.machine
-        return machine if fault.bits == 64 else _OF_32_BITS[machine]
 
     def code(self, process: Process, pid: int, pc: int) -> bytes:
         """Return the code at a pc: from its file, or as the recorder read it.

@@ -7,16 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.figures import Middle
-from firsttouch.building.store import Entry
 from firsttouch.errors import FirsttouchError
 from firsttouch.files import write_atomically
 from firsttouch.lab.results import FILE_NAME as RESULTS
-from firsttouch.lab.results import SCHEMA, timings_in
+from firsttouch.lab.results import timings_in
 from firsttouch.progress import Reporter
-from firsttouch.survey.document import read_survey, write_survey
+from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
-from firsttouch.survey.run import PRICES as TASKS
-from firsttouch.survey.run import survey_host
+from firsttouch.survey.run import short_survey
 from firsttouch.trace.kinds import (
     AGAIN,
     FIRST_WRITE,
@@ -29,7 +27,7 @@ from firsttouch.trace.kinds import (
 from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, SHARED, THP
 from firsttouch.trace.sites import Remedy, Trace
 
-# What `surveying` puts beside a trace that has no survey.
+# What is put beside a trace that has no survey.
 PRICES = "prices.jsonl"
 # A survey's names of architectures.
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
@@ -98,36 +96,12 @@ def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
     return remedy.saved * store.median - brought * huge.busy.median * page_size / huge.page_size
 
 
-# What nobody asked for takes no longer.
-_SECONDS = 3
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-
-
 def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
-    """Write what faults cost on this host beside a trace if `asked`, unless a survey is there.
-
-    It is cached in the store until the next boot.
-    """
+    """Write what faults cost on this host beside a trace if `asked`, unless a survey is there."""
     (directory / PRICES).unlink(missing_ok=True)
     if not asked or "host" in timings_in(directory):
         return
-
-    def make(_workplace: Path, product: Path) -> None:
-        reporter.say(
-            f"Surveying the cost of faults here for {_SECONDS} s, once until the next boot "
-            "(--no-survey leaves it out)"
-        )
-        survey = survey_host(_SECONDS, reporter, lambda task, _: task.name in TASKS)
-        write_survey(product, survey)
-
     try:
-        boot = _BOOT.read_text().strip()
-        entry = Entry(
-            "surveys",
-            {"boot": boot, "schema": SCHEMA, "file": RESULTS},
-            f"prices of faults, boot {boot}",
-        )
-        stored = entry.obtain(make, reporter.say)
-        write_atomically(directory / PRICES, (stored / RESULTS).read_text())
+        write_atomically(directory / PRICES, short_survey(reporter).read_text())
     except (FirsttouchError, OSError) as error:
         reporter.say(f"No time of faults: {getattr(error, 'strerror', '') or error}")

@@ -41,9 +41,8 @@ def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str] | None:
     return answers if len(answers) == len(lines) else None
 
 
-# An entry of a table of symbols, by the file's class: name, then the rest. The reader's own
-# way takes a second for 40,000 of them.
-_SYMBOLS = {64: struct.Struct("<IBxHQQ"), 32: struct.Struct("<IIIBxH")}
+# An entry of a table of symbols; the reader's own way takes a second for 40,000 of them.
+_SYMBOL = struct.Struct("<IBxHQQ")
 _FUNCTION, _INDIRECT = 2, 10
 _UNDEFINED = 0
 
@@ -118,11 +117,7 @@ def _functions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:
         if not isinstance(section, SymbolTableSection) or section["sh_type"] == "SHT_NOBITS":
             continue
         names: bytes = section.stringtable.data()
-        for entry in _SYMBOLS[elf.elfclass].iter_unpack(section.data()):
-            if elf.elfclass == 64:
-                at, info, shelf, start, size = entry
-            else:
-                at, start, size, info, shelf = entry
+        for at, info, shelf, start, size in _SYMBOL.iter_unpack(section.data()):
             if info & 15 in (_FUNCTION, _INDIRECT) and shelf != _UNDEFINED:
                 yield start, size, names[at : names.index(b"\0", at)].decode(errors="replace")
         return

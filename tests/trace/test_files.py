@@ -23,7 +23,7 @@ from firsttouch.trace.spaces import Place
 from firsttouch.trace.symbols import MappedFiles, Symbols
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
-from tests.trace.test_symbols import build_id_of, locate, offset_of
+from tests.trace.test_symbols import locate, offset_of
 
 pytestmark = pytest.mark.long
 
@@ -39,23 +39,6 @@ int main(void)
         touch(page);
         munmap(page, 4096);
     }
-}
-"""
-# A program of 32 bits: a load and a store on each of 64 pages, then exit(0).
-_OF_32_BITS = r"""
-static volatile char pages[70 * 4096];
-__attribute__((noinline)) void doubles(void)
-{
-    for (int i = 0; i < 64; i++)
-        pages[i * 4096 + 4096] = pages[i * 4096 + 4096] + 1;
-    /* pusha, a store, which is no instruction in 64 bits; a page that was read is a double. */
-    asm volatile("mov %%esp, %%edx; mov %0, %%esp; mov -4(%%esp), %%ecx; pusha; mov %%edx, %%esp"
-                 : : "r" (pages + 67 * 4096) : "ecx", "edx", "memory");
-}
-void _start(void)
-{
-    doubles();
-    asm volatile("int $0x80" : : "a" (1), "b" (0));
 }
 """
 
@@ -214,22 +197,6 @@ def test_a_process_in_another_mount_namespace_is_named_by_its_own_files(
     trace = read_trace(tmp_path / "out" / FILE_NAME)
     named = [place.place.function for place in trace.fault_places]
     assert "touch_container" in named
-
-
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="arm64 hosts may run no A32 code")
-def test_a_program_of_32_bits_is_named_and_decoded(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    program = tmp_path / "small"
-    subprocess.run(
-        ["gcc", "-m32", "-O1", "-fno-pic", "-no-pie", "-static", "-nostdlib", "-x", "c", "-",
-         "-o", program],
-        input=_OF_32_BITS, text=True, check=True,
-    )  # fmt: skip
-    done = firsttouch("trace", "--no-call-chains", "--", program)
-    assert done.returncode == 0, done.stderr
-    trace = read_trace(tmp_path / "out" / FILE_NAME)
-    (site,) = trace.sites
-    assert (site.doubles, site.kind, site.read.function) == (65, "load-store", "doubles")
-    assert build_id_of(program)
 
 
 def test_a_path_that_is_not_utf_8_is_traced_and_drawn(

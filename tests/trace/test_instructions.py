@@ -25,15 +25,6 @@ def test_arm64(word: str, access: str) -> None:
     assert decode("aarch64", code).access is Access[access]
 
 
-def test_the_same_bytes_are_another_instruction_in_32_bits() -> None:
-    push_all, increment = bytes.fromhex("60"), bytes.fromhex("408807")  # pusha; inc, mov [edi], al
-    assert decode("i386", push_all).access is Access.WRITE
-    assert decode("x86_64", push_all).access is Access.UNKNOWN
-    assert distance("i386", increment, 0x1000, 0x1001) == 1
-    assert distance("x86_64", increment, 0x1000, 0x1001) is None
-    assert decode("arm", bytes(4)).access is Access.UNKNOWN
-
-
 def test_the_steps_between_a_load_and_its_store() -> None:
     code = bytes.fromhex("488b074883c001488907c3")  # load, add, store, ret
     assert distance("x86_64", code, 0x1000, 0x1007) == 2
