@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 108),
-    ("firsttouch/*.py", "lines", 18_341),
-    ("docs/evidence/draw/*.py", "lines", 812),
-    ("tests/*.py", "lines", 19_040),
+    ("firsttouch/*.py", "lines", 18_317),
+    ("docs/evidence/draw/*.py", "lines", 781),
+    ("tests/*.py", "lines", 18_973),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.analysis.figures import timed_rows
 from firsttouch.building.host_tools import processors
 from firsttouch.building.source import KernelSource, has_debian_source
 from firsttouch.building.store import stored_outcome
@@ -42,7 +43,7 @@ from firsttouch.tables import dump_json
 from firsttouch.views.html.page import write_report
 from firsttouch.views.rows import summary
 from firsttouch.views.terminal import heading, output_console, plain
-from firsttouch.views.times import print_times, timed_rows, times_document
+from firsttouch.views.times import print_times, times_document
 
 
 def print_list(console: Console) -> None:

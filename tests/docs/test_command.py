@@ -2,14 +2,12 @@
 """`make evidence`: all sets measured or nothing written, and their pages."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from docs.evidence.draw import command
 from docs.evidence.draw.sets import ResultSet, load_sets
-from firsttouch.errors import UserError
 from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.results import read_results
 from tests.support import made_results
@@ -82,14 +80,3 @@ def test_nothing_is_written_unless_all_runs_succeed(
     monkeypatch.setattr(command, "firsttouch", FakeLab("two-6.12"))
     assert not command.measure(list(sets.values()), tmp_path / "out", tmp_path)
     assert not list(tmp_path.glob("*.xz"))
-
-
-def test_an_unknown_set_and_an_unknown_metric_are_errors(
-    sets: dict[str, ResultSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(UserError, match="no set tow: did you mean 'two'"):
-        command.chosen(sets, ["tow"])
-    monkeypatch.setattr(command, "firsttouch", FakeLab())
-    command.measure([sets["two"]], tmp_path / "out", tmp_path)
-    with pytest.raises(UserError, match=r"two: boot has no wrong: correct sets\.toml"):
-        command.draw_set(replace(sets["two"], metrics={"boot": "wrong"}), tmp_path)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.apt import unpack
+from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import INIT
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm
@@ -63,19 +63,15 @@ def _decoder() -> str:
     return "\n".join([_KERNEL, *classes, decode[0], ""])
 
 
+def compiled(source: Path, folder: Path, prefix: str = "") -> Path:
+    """Return a static program for guests, by the compiler of arm64 or of `prefix`."""
+    program = folder / source.stem
+    flags = ("-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program)
+    subprocess.run([f"{prefix or cross_compile()}gcc", *flags, source], check=True)
+    return program
+
+
 LLVM = Path("/usr/lib/llvm-22/bin")
-
-
-def _section(elf: bytes, name: bytes) -> bytes:
-    """The contents of a section of a 64-bit little-endian ELF file."""
-    (table,) = struct.unpack_from("<Q", elf, 0x28)
-    size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQ", elf, table + size * i) for i in range(count)]
-    strings = headers[names][4]
-    for offset, _, _, _, begin, length in headers:
-        if elf[strings + offset :].startswith(name + b"\0"):
-            return elf[begin : begin + length]
-    raise AssertionError(f"the assembler wrote no section {name.decode()}")
 
 
 @pytest.fixture(scope="session")
@@ -84,11 +80,13 @@ def assemble(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
     directory = tmp_path_factory.mktemp("assembler")
 
     def run(lines: Sequence[str]) -> bytes:
-        source, objct = (directory / f"text.{end}" for end in ("s", "o"))
+        source, objct, text = (directory / f"text.{end}" for end in ("s", "o", "bin"))
         source.write_text("\n".join(lines) + "\n")
         target = ("-triple=aarch64-linux-gnu", "-mattr=+all", "-filetype=obj")
         subprocess.run([LLVM / "llvm-mc", *target, "-o", objct, source], check=True)
-        return _section(objct.read_bytes(), b".text")
+        section = ("-O", "binary", "-j", ".text")
+        subprocess.run([LLVM / "llvm-objcopy", *section, objct, text], check=True)
+        return text.read_bytes()
 
     return run
 

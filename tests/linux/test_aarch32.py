@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """AArch32 tasks: no decoder reads their instructions."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 from firsttouch.catalog.releases import release_names
 from firsttouch.vm.supervision import run_guest
-from tests.linux.conftest import HERE, MakeGuest
+from tests.linux.conftest import HERE, MakeGuest, compiled
 
 pytestmark = [pytest.mark.kernel, pytest.mark.regress]
 
@@ -18,20 +17,13 @@ _PAGES = 1024
 _OTHERS = _PAGES // 10
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("aarch32") / "aarch32"
-    command = ["arm-linux-gnueabihf-gcc", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run([*command, "-o", made, HERE / "aarch32.c"], check=True)
-    return made
-
-
 @pytest.mark.parametrize("release", release_names())
 @pytest.mark.parametrize("arm", ["off", "on"])
 def test_an_update_takes_two_faults(
-    make_guest: MakeGuest, program: Path, tmp_path: Path, release: str, arm: str
+    make_guest: MakeGuest, tmp_path: Path, release: str, arm: str
 ) -> None:
     guest = make_guest(release, None, arm=arm)
+    program = compiled(HERE / "aarch32.c", tmp_path, "arm-linux-gnueabihf-")
     guest = replace(guest, commands=("/aarch32",), files={"/aarch32": program})
     (done,) = run_guest(guest, tmp_path / "log").commands
     (line,) = done.objects()

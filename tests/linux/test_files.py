@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """What first touches of files and shared memory take, which write-intent faults leave alone."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import FileDisk
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.supervision import run_guest
-from tests.linux.conftest import HERE, AddScript, MakeGuest
+from tests.linux.conftest import HERE, AddScript, MakeGuest, compiled
 
 pytestmark = pytest.mark.kernel
 
@@ -24,17 +22,9 @@ _READS = _PAGES // _AROUND
 _STORES = _READS + 4
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("files") / "files"
-    command = [f"{cross_compile()}gcc", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run([*command, "-o", made, HERE / "files.c"], check=True)
-    return made
-
-
 @pytest.mark.parametrize("release", release_names())
 def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
-    make_guest: MakeGuest, add_script: AddScript, program: Path, reporter: Reporter,
+    make_guest: MakeGuest, add_script: AddScript, reporter: Reporter,
     tmp_path: Path, release: str,
 ) -> None:  # fmt: skip
     """Only anonymous memory takes two faults for each page.
@@ -44,7 +34,7 @@ def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
     """
     guest = replace(
         make_guest(release, None, arm="off"),
-        files={"/files": program},
+        files={"/files": compiled(HERE / "files.c", tmp_path)},
         disk=FileDisk(4 << 20).obtain(reporter),
     )
     mount = "umount /data && mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0 /mnt || exit 1"

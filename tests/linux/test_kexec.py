@@ -2,20 +2,18 @@
 """kexec of a changed kernel into itself: the relocation code has no zero page for a table."""
 
 import re
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.program_root import archive
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm import qemu
-from tests.linux.conftest import MakeGuest
+from tests.linux.conftest import HERE, MakeGuest, compiled
 from tests.linux.outcomes import Outcomes
 from tests.support.ktap import parse
 from tests.support.selftests import build_selftests
@@ -27,19 +25,10 @@ Sources = Callable[[str], KernelSource]
 _SUITES = ("mm/zero_page_mapping", "mm/zero_page_cow")
 
 
-@pytest.fixture(scope="session")
-def kexec(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    binary = tmp_path_factory.mktemp("kexec") / "kexec"
-    source = Path(__file__).with_name("kexec.c")
-    flags = ("-O2", "-Wall", "-Wextra", "-Werror", "-static")
-    subprocess.run([f"{cross_compile()}gcc", *flags, "-o", binary, source], check=True)
-    return binary
-
-
 @pytest.mark.parametrize("colors", [1, 16])
 @pytest.mark.parametrize("release", release_names())
 def test_kexec_into_itself(
-    make_guest: MakeGuest, outcomes: Outcomes, sources: Sources, reporter: Reporter, kexec: Path,
+    make_guest: MakeGuest, outcomes: Outcomes, sources: Sources, reporter: Reporter,
     tmp_path: Path, release: str, colors: int,
 ) -> None:  # fmt: skip
     suites = build_selftests(sources(release), reporter)
@@ -60,7 +49,7 @@ def test_kexec_into_itself(
         guest,
         commands=("/kexec /next/Image /next/initrd /next/cmdline",),
         files={
-            "/kexec": kexec,
+            "/kexec": compiled(HERE / "kexec.c", tmp_path),
             "/next/Image": guest.image,
             "/next/initrd": second,
             "/next/cmdline": command_line,

@@ -29,7 +29,7 @@ Message = dict[str, Any]
 
 
 class Browser:
-    """One page of a running browser; what it logs and asks for is kept."""
+    """One page of a running browser."""
 
     def __init__(self, commands: IO[bytes], answers: IO[bytes]) -> None:
         self._commands = commands
@@ -38,14 +38,11 @@ class Browser:
         self._number = 0
         self._session: str | None = None
         self._unread: list[Message] = []
-        self.requests: list[str] = []
-        self.complaints: list[str] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
             "sessionId"
         ]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
+        self.call("Page.enable")
 
     def call(self, method: str, **params: Any) -> Message:
         """Return the answer to a command of the DevTools protocol."""
@@ -71,20 +68,7 @@ class Browser:
             self._received += more
         text, _, self._received = self._received.partition(b"\0")
         message: Message = json.loads(text)
-        self._note(message)
         return message
-
-    def _note(self, message: Message) -> None:
-        params = message.get("params", {})
-        match message.get("method"):
-            case "Network.requestWillBeSent":
-                self.requests.append(params["request"]["url"])
-            case "Runtime.exceptionThrown":
-                self.complaints.append(str(params["exceptionDetails"]))
-            case "Runtime.consoleAPICalled" if params["type"] in ("error", "warning"):
-                self.complaints.append(str(params["args"]))
-            case "Log.entryAdded" if params["entry"]["level"] in ("error", "warning"):
-                self.complaints.append(str(params["entry"]))
 
     def open(self, file: Path, width: int, *, dark: bool = False, media: str = "") -> None:
         """Show `file` in a window `width` pixels wide, as a phone or a desktop would."""

@@ -78,11 +78,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("a", "b"), [("a/results.jsonl", "b"), ("both", "b")])
+@pytest.mark.parametrize("a", ["a/results.jsonl", "both"])
 def test_compare_takes_files_and_directories(
-    folder: Path, a: str, b: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, a: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", "--json", str(folder / a), str(folder / b)]) == 0
+    assert main(["compare", "--json", str(folder / a), str(folder / "b")]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {each["what"] for each in document["differences"]} == {"kernel", "write intent"}
     figures = {(each["what"], each["metric"]): each for each in document["figures"]}
@@ -96,7 +96,3 @@ def test_a_survey_is_not_compared_with_counts(
     assert main(["compare", str(folder / "a"), str(folder / "counts")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "compare two of a kind" in line
-    text = (folder / "a/results.jsonl").read_text().replace('"schema": 2', '"schema": 7')
-    (folder / "a/results.jsonl").write_text(text)
-    assert main(["compare", str(folder / "a"), str(folder / "b")]) == 2
-    assert "has schema 7, but this firsttouch reads schema 2" in capsys.readouterr().err

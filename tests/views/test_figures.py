@@ -121,9 +121,10 @@ def test_ticks_are_round(low: float, high: float, most: int, ticks: list[float])
     assert Scale(low, high, 0, 100).ticks(most) == ticks
 
 
-def test_values_far_apart_get_a_logarithmic_axis_with_a_place_for_zero() -> None:
+def test_values_far_apart_get_a_logarithmic_axis() -> None:
     assert not scale_for([1, 20], 0, 100).logarithmic
     scale = scale_for([0, 1, 1000], 10, 100)
     assert scale.logarithmic
-    assert scale.at(0) == 10 < scale.at(1) < scale.at(1000) == 100
+    assert scale.at(0) == scale.at(1) == 10 < scale.at(31) < scale.at(1000) == 100
+    assert scale.ticks(10) == [1, 10, 100, 1000]
     assert [round_up(value) for value in (0.3, 1, 1.1, 3, 70)] == [0.5, 1, 2, 5, 100]

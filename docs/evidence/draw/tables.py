@@ -13,16 +13,14 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import USER, compare_functions, profiles_of
-from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_value
 from firsttouch.views.rows import (
-    changes_of,
     format_params,
     kernel_versions,
+    row_table,
     spread_table,
     varying,
-    verdict_words,
 )
 from firsttouch.views.tables import Table, markdown
 
@@ -70,7 +68,8 @@ def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
         of_what = ", ".join(f"`{name}`" for name in names)
         yield from ("", f"## {experiment.title} ({release}, {of_what})", "")
         if dataset.further:
-            yield from _over_layouts(dataset, cases, metrics)
+            rows = [row for row in dataset.rows if row.case in cases and row.metric in metrics]
+            yield from markdown(row_table(dataset, rows))
         else:
             yield from _cases(of, dataset, cases, metrics)
     if spread := spread_table(dataset):
@@ -135,27 +134,6 @@ def _cell(of: ResultSet, values: Mapping[str, float], arm: str) -> str:
 def _signed(change: float) -> str:
     text = f"{change:+.1f}"
     return text.lstrip("+-") if float(text) == 0 else text
-
-
-def _over_layouts(dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str]) -> Iterator[str]:
-    """Yield a table with a row for each case, metric and arm: values, changes, the verdict."""
-    lines = []
-    for row in dataset.rows:
-        if row.case not in cases or row.metric not in metrics:
-            continue
-        for arm in row.arms:
-            values, changes = row.values_over(arm), row.changes_over(arm)
-            assert values
-            judged = row.case.pair() and arm == row.case.experiment.compare
-            lines.append([
-                _name(row.case, dataset), row.metric, arm, str(len(values.values)),
-                *(format_value(v) for v in values.spread),
-                *(changes_of(changes) if changes and arm != BASE else ("", "", "")),
-                verdict_words(row) if judged else "",
-            ])  # fmt: skip
-    heads = ["cell", "metric", "arm", "layouts", "least", "median", "most", "change: least",
-             "median", "most", "verdict"]  # fmt: skip
-    yield from markdown(Table("", heads, lines, names=3, more=1))
 
 
 def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:

@@ -97,10 +97,7 @@ def draw_dumbbells(groups: Groups, symbols: Symbols, axis: str) -> Drawing:
 
 def _draw_axis(drawing: Drawing, scale: Scale, extent: tuple[float, float], axis: str) -> None:
     top, bottom = extent
-    if scale.nil:
-        drawing.line(scale.nil, top, scale.nil, bottom, "grid")
-        drawing.text(scale.nil, bottom + 17, "0", "t dim", "middle")
-    free = scale.nil + CHARACTER
+    free = CHARACTER
     for tick in scale.ticks(10):
         x, label = scale.at(tick), tick_label(tick)
         drawing.line(x, top, x, bottom, "grid")

@@ -169,57 +169,35 @@ class Drawing:
 
 # Values that span more than this factor get a logarithmic axis.
 _SPAN = 30.0
-# Smaller values are drawn on it as zero.
+# Smaller values are at the start of it.
 _LEAST = 0.01
 
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis from `low` at position `start` to `high` at `end`.
-
-    A logarithmic axis has no place for zero and what is below `low`: that is at `nil`, separated
-    from `start` by a gap.
-    """
+    """An axis from `low` at position `start` to `high` at `end`; what is below `low` is at it."""
 
     low: float
     high: float
     start: float
     end: float
     logarithmic: bool = False
-    nil: float = 0.0
 
     def at(self, value: float) -> float:
-        if not self.logarithmic:
-            return self.start + (value - self.low) / (self.high - self.low) * (
-                self.end - self.start
-            )
-        if value < self.low:
-            return self.nil
-        share = math.log(value / self.low) / math.log(self.high / self.low)
+        share = (value - self.low) / (self.high - self.low)
+        if self.logarithmic:
+            share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         return self.start + share * (self.end - self.start)
 
     def ticks(self, most: int) -> list[float]:
         """Return at most about `most` round values on the axis."""
-        return self._decades(most) if self.logarithmic else self._steps(most)
-
-    def _steps(self, most: int) -> list[float]:
+        if self.logarithmic:
+            powers = range(math.ceil(math.log10(self.low)), math.floor(math.log10(self.high)) + 1)
+            return [10.0**power for power in powers][:: math.ceil(len(powers) / most) or 1]
         step = round_up((self.high - self.low) / max(most, 1))
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [round(index * step, 10) for index in range(first, last + 1)]
-
-    def _decades(self, most: int) -> list[float]:
-        exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        for digits in ((1, 2, 5), (1, 3), (1,)):
-            ticks = [
-                digit * 10.0**exponent
-                for exponent in exponents
-                for digit in digits
-                if self.low * 0.999 <= digit * 10.0**exponent <= self.high * 1.001
-            ]
-            if len(ticks) <= most:
-                return ticks
-        return ticks[:: math.ceil(len(ticks) / most)]
 
 
 def round_up(value: float) -> float:
@@ -234,14 +212,10 @@ def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
     """Return an axis for counts: linear from 0, or logarithmic if they span a large factor."""
     every = list(values)
     top = max(every, default=1.0)
-    large = [value for value in every if value >= _LEAST]
-    if not large or top / min(large) <= _SPAN:
+    low = min((value for value in every if value >= _LEAST), default=top)
+    if top <= low * _SPAN:
         return Scale(0.0, round_up(top) if top > 0 else 1.0, start, end)
-    low = min(large)
-    if low == min(every):
-        return Scale(low, top, start, end, True)
-    # Leave room for zero and the gap.
-    return Scale(low, top, start + 34, end, True, start)
+    return Scale(low, top, start, end, True)
 
 
 def tick_label(value: float) -> str:
