@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Atomic writes, digests of files, checks for space and permission to write, and the data's places.
 
-Users can add machines, experiments, arms and settings of their own in folders of the
-same names below ``$XDG_CONFIG_HOME/firsttouch``.
+Folders of the same names below ``$XDG_CONFIG_HOME/firsttouch`` have users' own machines,
+experiments, arms and settings.
 """
 
 from __future__ import annotations
@@ -89,5 +89,4 @@ SETTINGS = REPOSITORY / "settings"
 
 
 def users_folder() -> Path:
-    """Return the folder of the user's own entries, which may not exist."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "firsttouch")

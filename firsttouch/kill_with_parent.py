@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs one command and kills it when its parent ends.
 
-Called as ``python -S kill_with_parent.py COMMAND ARG...``. Standard input is a
-pipe whose other end only the parent holds. When the parent ends in any way,
-the pipe closes, and this program kills the command's whole process group: a
-guest or a build of hundreds of processes leaves nothing behind.
-
-It imports nothing from this package, so that it starts in milliseconds.
+Called as ``python -S kill_with_parent.py COMMAND ARG...``. Standard input is a pipe whose other
+end only the parent holds. When the parent ends in any way, the pipe closes, and this program kills
+the command's whole process group. It imports nothing from this package, to start in milliseconds.
 """
 
 from __future__ import annotations

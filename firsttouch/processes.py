@@ -27,9 +27,8 @@ def child_process(
 ) -> Iterator[subprocess.Popen[str]]:
     """Run `command` in the background while the context lasts; `env` is as of `output`.
 
-    Yields a process whose `wait` and `returncode` are the command's. Leaving
-    the context in any way kills the command and all processes that it
-    started. The death of this process does the same.
+    The process has the command's `wait` and `returncode`. Leaving the context in any way, and the
+    death of this process, kill the command and all processes that it started.
     """
     with subprocess.Popen(
         [sys.executable, "-I", "-S", str(_KILL_WITH_PARENT), *map(str, command)],
@@ -57,10 +56,8 @@ def output(
 ) -> str:
     """Return what `command` prints on standard output.
 
-    `env` is added to the environment; a variable that is None there is unset.
-
-    Raises HostError if the command is missing or fails. `detail` then holds
-    the last lines that it printed.
+    `env` is added to the environment; a variable that is None there is unset. Raises HostError if
+    the command is missing or fails; `detail` then has the last lines that it printed.
     """
     name = Path(command[0]).name
     try:

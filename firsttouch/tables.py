@@ -46,15 +46,10 @@ _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true
 
 
 class Fields:
-    """One table of a data file. A reader takes the keys that it knows; any other is an error.
-
-    `file` is the name of the source in error messages: a path, or a description.
-    """
+    """A table of `file`, a path or a description; keys that no reader takes are errors."""
 
     def __init__(self, file: Path | str, data: Mapping[str, Json], where: str = "") -> None:
-        self.file = file
-        self.where = where
-        self._data = data
+        self.file, self.where, self._data = file, where, data
         self._taken: set[str] = set()
 
     def error(self, key: str, problem: str) -> UserError:
@@ -77,9 +72,7 @@ class Fields:
         checked: T = value
         return checked
 
-    def strings(self, key: str, default: Sequence[str] = _REQUIRED) -> tuple[str, ...]:
-        if default is not _REQUIRED and key not in self._data:
-            return tuple(default)
+    def strings(self, key: str) -> tuple[str, ...]:
         values = self.take(key, list)
         if not all(isinstance(value, str) for value in values):
             raise self.error(key, f"is {values!r}: it must be a list of strings.")
@@ -90,8 +83,8 @@ class Fields:
         self._taken.add(key)
         return None if self._data.get(key) is None else self.take(key, kind)
 
-    def choice(self, key: str, choices: Sequence[str], default: str = _REQUIRED) -> str:
-        value = self.take(key, str, default)
+    def choice(self, key: str, choices: Sequence[str]) -> str:
+        value = self.take(key, str)
         if value not in choices:
             raise self.error(key, f"is {value!r}: {nearest(value, choices)}")
         return value
@@ -102,13 +95,12 @@ class Fields:
 
     def tables(self, key: str) -> list[Fields]:
         """Return the array of tables at `key`; an empty one if it is missing."""
-        entries = self.take(key, list, [])
-        if not all(isinstance(entry, dict) for entry in entries):
-            raise self.error(key, "must be an array of tables.")
-        return [
-            Fields(self.file, entry, f"{self._name(key)}[{number}]")
-            for number, entry in enumerate(entries)
-        ]
+        tables = []
+        for number, entry in enumerate(self.take(key, list, [])):
+            if not isinstance(entry, dict):
+                raise self.error(key, "must be an array of tables.")
+            tables.append(Fields(self.file, entry, f"{self._name(key)}[{number}]"))
+        return tables
 
     def values_of(self, kind: type[T]) -> dict[str, T]:
         """Return all entries, which must be of type `kind`; any key is allowed."""
@@ -159,10 +151,9 @@ class Fields:
 def read(table: Fields, kind: type[D], *, strict: bool = True, **given: object) -> D:
     """Return the `kind`, a dataclass, in a table: a key for each field that is not `given`.
 
-    A field may be a string, a number, true or false, one of the values of a
-    Literal, a list of strings or of tables, a table of values, or a dataclass: a
-    table. A key may be missing if its field has a default or can be None. If
-    `strict`, no other key may be there. Raises UserError as `Fields` does.
+    A field may be a string, a number, true or false, one of the values of a Literal, a list of
+    strings or of tables, a table of values, or a dataclass: a table. A key may be missing if its
+    field has a default or can be None. If `strict`, no other may be there. Raises UserError.
     """
     values = dict(given)
     for name, hint, optional in _fields(kind):
@@ -246,10 +237,6 @@ def parse_json(text: str, source: Path | str) -> Fields:
     return Fields(source, data)
 
 
-def dump_json(value: Mapping[str, object]) -> str:
-    return json.dumps(value, indent=1) + "\n"
-
-
 def json_object(text: str) -> Mapping[str, Json] | None:
     """Return the JSON object in `text`, unchecked; None if it is not one."""
     try:
@@ -257,6 +244,10 @@ def json_object(text: str) -> Mapping[str, Json] | None:
     except ValueError:
         return None
     return data if isinstance(data, dict) else None
+
+
+def dump_json(value: Mapping[str, object]) -> str:
+    return json.dumps(value, indent=1) + "\n"
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -270,10 +261,9 @@ def names_in(folder: Path) -> list[str]:
 
 
 def file_of(kind: str, name: str, folder: Path) -> Path:
-    """Return the file of the `kind` called `name`, from `folder` or the user's own folder.
+    """Return the file of the `kind` called `name`, from `folder` or the user's own.
 
-    Raises UserError if there is none, or if both folders have one: a name in a result must be
-    unambiguous.
+    Raises UserError if there is none, or if both have one: names in results are unambiguous.
     """
     files = [file for file in _files_in(folder) if file.stem == name]
     if not files:

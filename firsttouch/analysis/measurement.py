@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.contract import HIDDEN
 from firsttouch.catalog.experiments import Experiment, Params, Value
-from firsttouch.lab.results import Counts, Result
-from firsttouch.lab.traces import trace_of
+from firsttouch.lab.results import Counts, Result, trace_of
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, Json
 from firsttouch.trace.sites import Trace

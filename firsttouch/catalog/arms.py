@@ -34,8 +34,7 @@ Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
 class Mark:
     """How an arm is drawn; `light` and `dark` are its colours on such a page, as ``#rrggbb``.
 
-    Arms differ in shape or fill as well as in colour, so that colour-blind
-    readers can tell them apart.
+    Arms differ in shape or fill, too, for the colour-blind.
     """
 
     shape: Shape
@@ -75,10 +74,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Arm:
-    """A kernel and its boot parameters.
-
-    An arm that `firsttouch try` makes has no file: it is `tried`.
-    """
+    """A kernel and its boot parameters; one that `firsttouch try` makes has no file."""
 
     name: str
     kernel: Kernel
@@ -113,13 +109,10 @@ def load_arm(name: str) -> Arm:
 UNNAMED = "tried"
 # Tried arms come after those with files.
 _ORDER = 1000
-_MARKS = (
-    Mark("diamond", "#b44a00", "#f5a04c"),
-    Mark("square", "#00705a", "#4fc3a1"),
-    Mark("up", "#8a2f7a", "#dd92cd"),
-    Mark("down", "#8a5a00", "#d9b44a"),
-    Mark("cross", "#3d5c1f", "#a9d17c"),
-)
+_COLORS = (
+    ("#b44a00", "#f5a04c"), ("#00705a", "#4fc3a1"), ("#8a2f7a", "#dd92cd"),
+    ("#8a5a00", "#d9b44a"), ("#3d5c1f", "#a9d17c"),
+)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _OPTION = re.compile(r"^(?:CONFIG_\w+=|# CONFIG_\w+ is not set$)", re.M)
 
@@ -141,8 +134,14 @@ def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
             raise UserError(f"--arm {arm.name}: write a name of letters, digits and '_.+-'.")
         if arm.name in (*arms, *arm_names()):
             raise UserError(f"--arm {arm.name}: another arm has this name; choose another name.")
+        for file in arm.fragments:
+            if not _OPTION.search(file.read_text("utf-8", "replace")):
+                raise UserError(
+                    f"{file} sets no option: write lines such as CONFIG_X=y and "
+                    "# CONFIG_X is not set."
+                )
         boot = tuple(word for words in arm.boot for word in words.split())
-        kernel = Kernel("stock", tuple(arm.patches), tuple(map(_fragment, arm.fragments)))
+        kernel = Kernel("stock", tuple(arm.patches), tuple(arm.fragments))
         if not (kernel.label or boot):
             raise UserError(
                 f"--arm {arm.name} is {BASE}: give it a patch, --config FRAGMENT or --boot WORDS."
@@ -164,19 +163,10 @@ def tried_arm(
 
     One that comes from stored results has only its name and its meaning.
     """
-    turn, number = divmod(place, len(_MARKS))
-    mark, shapes = _MARKS[number], get_args(Shape)
-    shape = shapes[(shapes.index(mark.shape) + turn) % len(shapes)]
-    return Arm(name, kernel, boot, meaning, _ORDER + place, replace(mark, shape=shape), tried=True)
-
-
-def _fragment(file: Path) -> Path:
-    """Return `file` if it is a fragment of a kernel's configuration."""
-    if not _OPTION.search(file.read_text("utf-8", "replace")):
-        raise UserError(
-            f"{file} sets no option: write lines such as CONFIG_X=y and # CONFIG_X is not set."
-        )
-    return file
+    # Circles are stock's.
+    shapes = get_args(Shape)[1:]
+    mark = Mark(shapes[place % len(shapes)], *_COLORS[place % len(_COLORS)])
+    return Arm(name, kernel, boot, meaning, _ORDER + place, mark, tried=True)
 
 
 @dataclass(frozen=True)

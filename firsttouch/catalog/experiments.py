@@ -38,12 +38,9 @@ BASE_PAGES = "base_pages"
 class Derived:
     """A quotient of two metrics, `of` / `per`, for the table on the terminal and the report.
 
-    `per` may be `PAGES` instead of a metric: pages of the size that the cell
-    asks for. `BASE_PAGES` are pages of 4 KiB, whatever it asks for.
-
-    `above` has the parameters of another cell of the same arm, the floor. If it
-    is set, the figure is (`of` - `of` of the floor) / (`per` of the floor). The
-    floor itself has no such figure.
+    `per` may be `PAGES` of the size that the cell asks for, or `BASE_PAGES` of 4 KiB. `above` has
+    the parameters of another cell of the same arm, the floor: the figure is
+    (`of` - `of` of the floor) / (`per` of the floor), and the floor itself has none.
     """
 
     name: str
@@ -70,13 +67,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Published:
-    """A published figure: the change from stock in per cent, as its author says it.
+    """A published figure about the cells that match `where`: the change from stock in per cent.
 
-    It is about the cells whose parameters match `where`. It is reproduced if the
-    change is within `tolerance` percentage points of `change_percent`, or, where
-    `at_most_percent` is set instead, does not exceed that.
-    `remark` is the end of a sentence; it says why the laboratory may measure
-    something else. A `time` is set beside a count and not judged.
+    It is reproduced if the change is within `tolerance` percentage points of `change_percent`, or,
+    where that is set instead, at most `at_most_percent`. `remark`, the end of a sentence, says why
+    the laboratory may measure something else. A `time` is not judged by counts.
     """
 
     metric: str
@@ -105,11 +100,10 @@ class Packages:
 
 @dataclass(frozen=True)
 class UserProgram:
-    """A command of the user's by its `words`, and the root directory of a guest for it.
+    """A command of the user's by its `words`, and the guest for it.
 
-    That has Debian's `packages`, or the contents of `root`, a folder or a tar; the files
-    `copies` are in its working directory, and it reads `input`. `memory` is the guest's, in bytes,
-    of which each of its NUMA `nodes` has a part.
+    The guest's root has Debian's `packages`, or the contents of `root`, a folder or a tar; the
+    files `copies` are in the working directory. `memory` is in bytes, divided among NUMA `nodes`.
     """
 
     words: tuple[str, ...]
@@ -137,13 +131,8 @@ class UserProgram:
         words += ["--cpus", str(self.cpus), "--memory", str(self.memory), "--", *self.words]
         return shlex.join(words) + (f" <{shlex.quote(str(self.input))}" if self.input else "")
 
-    @property
-    def text(self) -> str:
-        """The words as ftbench reads them: a NUL ends each."""
-        return "".join(f"{word}\0" for word in self.words)
 
-
-# Experiments without an `order` come after those that have one.
+# Experiments without an `order` come last.
 _LAST = 1000
 
 
@@ -190,7 +179,8 @@ class Experiment:
             "program": (program.name,),
             "cpus": (program.cpus,),
         }
-        scripts = {program.name: program.text}
+        # ftbench reads words that end in NUL.
+        scripts = {program.name: "".join(f"{word}\0" for word in program.words)}
         return replace(self, parameters=parameters, scripts=scripts, program=program)
 
     def quickly(self) -> Experiment:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from firsttouch import trace
 from firsttouch.building.apt import unpack
 from firsttouch.building.host_tools import compiler_version, qemu_version
 from firsttouch.building.kernel import SYMBOLS, kernel_of, obtain_image
@@ -28,11 +29,10 @@ from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Packages, Params, UserProgram
-from firsttouch.files import digest
+from firsttouch.files import digest, digest_files
 from firsttouch.lab.cells import Cell, layout_of
 from firsttouch.lab.plan import Plan
 from firsttouch.lab.results import Provenance
-from firsttouch.lab.traces import trace_digest
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import MEMORY, Guest, Pmu, port_for
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
@@ -56,30 +56,25 @@ def _unpacked(packages: Packages, reporter: Reporter) -> Path:
 
 
 def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
-    cells = tuple(cells)
-    kernels = kernels_of(plan, cells)
-    parts: dict[Part, None] = dict.fromkeys(kernels)
-    parts |= dict.fromkeys(init_of(kernel.architecture) for kernel in kernels)
-    parts[PMU] = None
-    for cell in cells:
-        experiment = plan.catalog.experiments[cell.experiment]
-        parts[program_of(cell, plan.arm(cell).kernel.architecture)] = None
-        if disk := disk_of(experiment, cell.params):
-            parts[disk] = None
-        if experiment.program:
-            parts[RootArchive(experiment.program)] = None
-        elif experiment.scripts:
-            parts[RECORDER] = None
-    return list(parts)
+    """Return what guests of cells need, each part once, in the order in which it is made.
 
-
-def kernels_of(plan: Plan, cells: Iterable[Cell]) -> list[Kernel]:
-    """Return the kernels that cells of `plan` boot, each once, in the order of their builds.
-
-    Those with changes of the user's come first: they are the most likely to fail.
+    Kernels come last, as their builds take longest; those with changes of the user's, which are
+    the most likely to fail, are the first of them.
     """
-    kernels = {plan.arm(cell).kernel for cell in cells}
-    return sorted(sorted(kernels, reverse=True), key=lambda kernel: not kernel.label)
+    parts: dict[Part, None] = {PMU: None}
+    kernels = set()
+    for cell in cells:
+        experiment, kernel = plan.catalog.experiments[cell.experiment], plan.arm(cell).kernel
+        kernels.add(kernel)
+        wanted: list[Part] = [init_of(kernel.architecture), program_of(cell, kernel.architecture)]
+        wanted += [disk] if (disk := disk_of(experiment, cell.params)) else []
+        if experiment.program:
+            wanted.append(RootArchive(experiment.program))
+        elif experiment.scripts:
+            wanted.append(RECORDER)
+        parts |= dict.fromkeys(wanted)
+    ordered = sorted(sorted(kernels, reverse=True), key=lambda kernel: not kernel.label)
+    return [*parts, *ordered]
 
 
 def program_of(cell: Cell, architecture: str = DEFAULT_ARCHITECTURE) -> Program:
@@ -102,13 +97,11 @@ def stored_part(part: Part, source: KernelSource | None) -> Path | None:
 def build_parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
     parts = parts_of(plan, plan.cells)
     check_changes(parts, source)
-    # Kernels last: their builds take longest, and all else may fail before.
-    ordered = sorted(parts, key=lambda part: isinstance(part, Kernel))
     places = {
         part: obtain_image(part, source, reporter)
         if isinstance(part, Kernel)
         else part.obtain(reporter)
-        for part in ordered
+        for part in parts
     }
     return Parts(source, places, reporter)
 
@@ -131,6 +124,13 @@ class Traced:
 
     key: str
     root: Callable[[], Path]
+
+
+@functools.cache
+def trace_digest() -> str:
+    """Return the digest of the code that decides what is found in a recording."""
+    folder = Path(trace.__path__[0])
+    return digest_files(folder, folder.glob("*.py"))
 
 
 @dataclass(frozen=True)
@@ -191,13 +191,12 @@ def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
 
 
 def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
-    guest = _guest(cells, plan, parts)
+    guest, arm = _guest(cells, plan, parts), plan.arm(cells[0])
     key, experiment = guest_key(guest), plan.catalog.experiments[cells[0].experiment]
     traced = None
     if experiment.scripts and experiment.root:
         root = functools.partial(_unpacked, experiment.root, parts.reporter)
         traced = Traced(digest([key, trace_digest()]), root)
-    arm = plan.arm(cells[0])
     several = experiment.layouts > 1
     return Job(guest, key, cells, parts.source, arm, traced, several, experiment.program)
 
@@ -213,9 +212,8 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     wanted = {metric.name for metric in experiment.metrics}
     pmu = None
     if first.profile:
-        pmu = Pmu(
-            parts.places[PMU], caches=True, symbols=parts.places[arm.kernel].with_name(SYMBOLS)
-        )
+        symbols = parts.places[arm.kernel].with_name(SYMBOLS)
+        pmu = Pmu(parts.places[PMU], caches=True, symbols=symbols)
     elif not wanted.isdisjoint({*COUNTED, *COMBINED, *MODELLED}):
         pmu = Pmu(parts.places[PMU], caches=not wanted.isdisjoint(MODELLED))
     machine = plan.catalog.machines[first.machine]

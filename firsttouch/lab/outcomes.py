@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -18,13 +19,14 @@ from pathlib import Path
 from firsttouch.building.host_tools import qemu_version
 from firsttouch.building.store import keep_outcome, stored_outcome
 from firsttouch.catalog.machines import PAGE_SIZE
-from firsttouch.errors import GuestError
+from firsttouch.errors import GuestError, UserError
 from firsttouch.files import digest
 from firsttouch.lab.guests import FTBENCH, Job, Traced
-from firsttouch.lab.results import Counts, Result
-from firsttouch.lab.traces import with_traces
+from firsttouch.lab.results import TRACE, Counts, Result
 from firsttouch.progress import Reporter
-from firsttouch.tables import Fields, Json
+from firsttouch.tables import Fields, Json, json_object
+from firsttouch.trace.records import open_recording
+from firsttouch.trace.sites import trace_document
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import DEADLINE, Done, log_end, run_guest
@@ -98,6 +100,48 @@ def keep_traces(traced: Traced, outcome: Fields) -> Fields:
     return Fields(outcome.file, derived)
 
 
+def with_traces(outcome: Fields, root: Path) -> dict[str, Json]:
+    """Return an outcome that has what is found in each recording in its place.
+
+    A recording has a megabyte or more. `root` has the files of the recorded programs. Raises
+    GuestError if a recording is not whole, or its program failed.
+    """
+    commands: list[Json] = [
+        {
+            "lines": [
+                _traced(Fields(outcome.file, line), root) if _RECORDING in line else line
+                for line in command.objects("lines")
+            ],
+            **command.rest(),
+        }
+        for command in outcome.tables("commands")
+    ]
+    return {"commands": commands, **outcome.rest()}
+
+
+def _traced(line: Fields, root: Path) -> Mapping[str, Json]:
+    # The libraries that they use take longer to import than all that reads a result.
+    from firsttouch.trace.doubles import find
+    from firsttouch.trace.reading import summarize
+    from firsttouch.trace.symbols import Symbols
+
+    with tempfile.TemporaryDirectory(prefix="firsttouch-recording-") as scratch:
+        file = Path(scratch, "data")
+        try:
+            file.write_bytes(bytes.fromhex(line.take(_RECORDING, str)))
+            recording = open_recording(file)
+            faults = find(recording, root, copies=True)
+        except (ValueError, UserError) as error:
+            raise GuestError(f"a guest recorded no faults: {error}") from None
+        trace = summarize(recording, faults, Symbols(root, copies=True))
+    if trace.status or trace.lost or not trace.complete:
+        raise GuestError(
+            f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "
+            "were lost"
+        )
+    return {TRACE: json_object(trace_document(trace, ()))}
+
+
 def results_of(job: Job) -> list[Result] | None:
     """Return the results of a job's cells from the store; None if it did not run yet.
 
@@ -121,6 +165,7 @@ def results_of(job: Job) -> list[Result] | None:
     ]
 
 
+_RECORDING = "recording"
 # Number of pages that the guard touches; few, so that it is quick.
 PAGES = 1024
 # Kinds of first touch that cost a stock kernel two faults. The second is for

@@ -22,12 +22,15 @@ from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.lab.cells import Cell, Timing
 from firsttouch.tables import Fields, Json, json_object, read
+from firsttouch.trace.sites import Trace, parse_trace
 from firsttouch.vm.host import Condition, Host
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"
 # How packed files begin: docs/evidence/*.jsonl.xz, and what others send.
 _PACKED: Mapping[bytes, Callable[..., TextIO]] = {b"\xfd7zXZ": lzma.open, b"\x1f\x8b": gzip.open}
+# In a line, what was found in a recording of page faults.
+TRACE = "trace"
 _TIMING = re.compile('"timing": "(kvm|host)"')
 
 
@@ -90,22 +93,17 @@ class Result:
     boots: tuple[Boot, ...] = ()
 
     def document(self) -> dict[str, Json]:
-        made = asdict(self.provenance)
-        for name in ("tried", "host", "disturbed"):
-            if not made[name]:
-                del made[name]
+        made, optional = asdict(self.provenance), ("tried", "host", "disturbed")
         return {
             "schema": SCHEMA,
             "key": self.key,
             "cell": self.cell.document(),
-            "lines": list(self.lines),
+            "lines": self.lines,
+            # Lines and regions have megabytes: asdict() would copy them.
             "counts": None if self.counts is None else {
-                "regions": list(self.counts.regions),
-                "not_modelled": list(self.counts.not_modelled),
+                "regions": self.counts.regions, "not_modelled": self.counts.not_modelled
             },
-            "provenance": {
-                **made, "commands": list(self.provenance.commands),
-            },
+            "provenance": {k: v for k, v in made.items() if v or k not in optional},
             **({"quick": True} if self.quick else {}),
             **({"boots": [asdict(boot) for boot in self.boots]} if self.boots else {}),
         }  # fmt: skip
@@ -124,6 +122,14 @@ def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
         table.take("quick", bool, False),
         tuple(read(boot, Boot, strict=False) for boot in table.tables("boots")),
     )
+
+
+def trace_of(result: Result) -> Trace | None:
+    """Return the trace that a result has; None if it has none, UserError if it is broken."""
+    for line in result.lines:
+        if TRACE in line:
+            return parse_trace(Fields(f"the result of {result.cell.title}", line).table(TRACE))
+    return None
 
 
 # Results of `lab --time`: the cells of stock, then the same of each other arm.
@@ -209,13 +215,6 @@ def _timing_of(line: str) -> Timing:
     """Return the timing of a line's cell without parsing the line, which may have megabytes."""
     match = _TIMING.search(line.partition('"lines": ')[0])
     return "icount" if match is None else "kvm" if match[1] == "kvm" else "host"
-
-
-def check_replaceable(directory: Path) -> None:
-    """Raise UserError if a directory's results.jsonl has another schema, and so is to stay."""
-    file = directory / FILE_NAME
-    if file.exists():
-        _check_schema(json_object(next(_lines(file), "")) or {}, file)
 
 
 def _check_schema(document: Mapping[str, Json], file: Path) -> None:

@@ -37,10 +37,9 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job, build_parts, make_jobs
 from firsttouch.lab.outcomes import guard, measure_job, results_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
-from firsttouch.lab.results import Result, check_replaceable, write_results
+from firsttouch.lab.results import Result, write_results
 from firsttouch.lab.slurm import check_slurm, run_on_nodes, share_of_task
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_number_of, format_size
 from firsttouch.vm.guest import MEMORY
 
 # Seconds between two looks at guests that another run has locked.
@@ -120,7 +119,6 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
     release, plan = _planned(request, contract)
     at_once = guests_at_once(request.jobs)
     check_writable(request.out)
-    check_replaceable(request.out)
     where, _, partition = request.on.partition(":")
     if where == SLURM:
         check_slurm()
@@ -135,7 +133,8 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
         try:
             guard(missing.values(), logs, reporter)
             if missing and where == SLURM:
-                run_on_nodes(sorted(missing), partition, request.argv, logs / "slurm", reporter)
+                argv = [*request.argv, *["--release", release.name] * (not request.source)]
+                run_on_nodes(sorted(missing), partition, argv, logs / "slurm", reporter)
             if missing:
                 _run_missing(missing, at_once, logs, failed, reporter)
         finally:
@@ -182,17 +181,12 @@ def _run_missing(
     failed: MutableMapping[str, GuestError],
     reporter: Reporter,
 ) -> None:
-    said: set[str] = set()
-
     def ended(key: str) -> None:
         step.advance()
-        # An error may end several guests; details come last.
-        if key in failed and (why := str(failed[key])) not in said:
-            said.add(why)
+        # The first failure: the end of the run has them all.
+        if next(iter(failed), "") == key:
             reporter.say(f"Failed: {jobs[key].cells[0].title}; the other cells continue.")
 
-    number = format_number_of(min(at_once, len(jobs)), "guests")
-    reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
     with reporter.step("Measuring", "guests", len(jobs)) as step:
         run_guests(jobs, at_once, logs, failed, ended)
 

@@ -29,7 +29,6 @@ from firsttouch.lab.results import (
     Boot,
     Result,
     Times,
-    check_replaceable,
     write_results,
 )
 from firsttouch.lab.run import release_of, source_of
@@ -142,7 +141,6 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     if load_architecture(request.architecture).device_tree:
         find_tool(DTC)
     check_writable(request.out)
-    check_replaceable(request.out)
     release = release_of(request)
     timed = plan_times(request, release.name, contract, rounds)
     waiting = f"Another run is writing to {request.out}; waiting for it."

@@ -140,17 +140,6 @@ def test_what_out_had_is_neither_kept_nor_taken_for_a_result(fake_lab: FakeLab) 
     assert {json.loads(line)["cell"]["params"]["page"] for line in _lines(request)} == {"4k"}
 
 
-def test_results_of_another_schema_are_refused_and_left_alone(fake_lab: FakeLab) -> None:
-    request = _asked(fake_lab)
-    request.out.mkdir(parents=True)
-    file = request.out / "results.jsonl"
-    file.write_text('{"schema": 1, "cell": "abc"}\n')
-    with pytest.raises(UserError, match=r"results\.jsonl has schema 1, .*--out"):
-        fake_lab.run(request)
-    assert file.read_text() == '{"schema": 1, "cell": "abc"}\n'
-    assert not fake_lab.ran
-
-
 def test_the_command_of_a_cell_on_a_tree_of_ones_own_runs_it_again(
     fake_lab: FakeLab, fake_linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from firsttouch.analysis.measurement import measure
 from firsttouch.building.programs import INIT, RECORDER, RootDisk, build_recorder
-from firsttouch.building.store import keep_outcome, outcome_place
+from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import RECORDED
@@ -20,12 +20,11 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, Traced, make_jobs
-from firsttouch.lab.outcomes import measure_job, results_of
+from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, Traced, make_jobs, trace_digest
+from firsttouch.lab.outcomes import measure_job, results_of, with_traces
 from firsttouch.lab.plan import Plan, Request, make_plan
-from firsttouch.lab.results import read_results
+from firsttouch.lab.results import read_results, trace_of
 from firsttouch.lab.run import collect, stored_results
-from firsttouch.lab.traces import trace_digest, trace_of, with_traces
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json
 from firsttouch.trace.sites import Trace
@@ -125,16 +124,6 @@ def test_a_changed_finder_finds_again_and_runs_no_guest(own_cache: Path, tmp_pat
     changed = replace(job, traced=Traced("0" * 64, job.traced.root))
     gone = replace(job, traced=Traced(job.traced.key, lambda: pytest.fail("read again")))
     assert _trace(gone) == _trace(changed) == trace
-
-
-@pytest.mark.long
-def test_an_outcome_without_its_recording_is_read(own_cache: Path, tmp_path: Path) -> None:
-    job = _recorded_job(tmp_path)
-    _keep_recording(job, tmp_path, "/bin/true")
-    trace = _trace(job)
-    # As an older firsttouch kept it: with the trace alone, under the key of guest and finder.
-    outcome_place(job.key).unlink()
-    assert _trace(job) == trace
 
 
 def test_a_recording_that_cannot_be_used_is_not_kept(
