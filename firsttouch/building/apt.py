@@ -217,7 +217,8 @@ class Closure:
             if files and not listed.returncode:
                 return files, words
             detail = listed.stderr.strip().splitlines()[-3:]
-        remedy = "check the network and /etc/apt; `firsttouch kernel fetch` moves on to the newest kernel"
+        fetch = "`firsttouch kernel fetch` moves on to the newest kernel"
+        remedy = f"check the network and /etc/apt; {fetch}"
         if self.closure and any("Unable to locate" in line for line in detail):
             remedy = "name the package that has it, such as --packages coreutils for ls"
         raise HostError(
