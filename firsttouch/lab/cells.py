@@ -116,9 +116,9 @@ _LINE, _ENVIRONMENT = 512, 1024
 class Layout:
     """What differs in the guests of a layout.
 
-    `words` are for the kernel's command line. A name with a dot pads that line alone: the kernel
-    takes it for a parameter of a module. Without a dot it becomes init's environment, and that of
-    its commands. `order` is the order in which ftbench's objects are linked, less than `ORDERS`.
+    `words` of the kernel's command line pad that line, where a name has a dot as a module's
+    parameter has, or the environment of init and its commands. `order`, less than `ORDERS`, is that
+    in which ftbench's objects are linked.
     """
 
     words: tuple[str, ...] = ()

@@ -25,7 +25,6 @@ from firsttouch.building.programs import (
     init_of,
 )
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Packages, Params, UserProgram
@@ -66,7 +65,7 @@ def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
     for cell in cells:
         experiment, kernel = plan.catalog.experiments[cell.experiment], plan.arm(cell).kernel
         kernels.add(kernel)
-        wanted: list[Part] = [init_of(kernel.architecture), program_of(cell, kernel.architecture)]
+        wanted: list[Part] = [init_of(kernel.architecture), program_of(cell, kernel)]
         wanted += [disk] if (disk := disk_of(experiment, cell.params)) else []
         if experiment.program:
             wanted.append(RootArchive(experiment.program))
@@ -77,8 +76,8 @@ def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
     return [*parts, *ordered]
 
 
-def program_of(cell: Cell, architecture: str = DEFAULT_ARCHITECTURE) -> Program:
-    return ftbench(layout_of(cell.layout).order, architecture=architecture)
+def program_of(cell: Cell, kernel: Kernel) -> Program:
+    return ftbench(layout_of(cell.layout).order, architecture=kernel.architecture)
 
 
 def disk_of(experiment: Experiment, params: Params) -> FileDisk | RootDisk | None:
@@ -135,10 +134,9 @@ def trace_digest() -> str:
 
 @dataclass(frozen=True)
 class Job:
-    """A guest that is to be run, and its cells: one for each of its commands, in order.
+    """A guest that is to be run under the digest `key`, and its cells: one for each command.
 
-    `key` is the digest of everything that decides what the guest does. `traced` is of a guest that
-    records programs. `several` is true if the experiment's file asks for several layouts.
+    `traced` is of a guest that records programs. `several`: the experiment has several layouts.
     """
 
     guest: Guest
@@ -171,19 +169,14 @@ class Job:
         """The digests that all cells of the guest share; computed once, which is slow."""
         ftbench = self.guest.files[FTBENCH]
         assert isinstance(ftbench, Path)
+        kernel = self.arm.kernel
         return {
-            **change_digests(self.arm.kernel),
+            **{f"patch {file.name}": file_digest(file) for file in kernel.patches},
+            **{f"fragment {file.name}": file_digest(file) for file in kernel.fragments},
             **inputs(self.guest).digests(),
             "init": file_digest(self.guest.init),
             "ftbench": file_digest(ftbench),
         }
-
-
-def change_digests(kernel: Kernel) -> dict[str, str]:
-    return {
-        **{f"patch {file.name}": file_digest(file) for file in kernel.patches},
-        **{f"fragment {file.name}": file_digest(file) for file in kernel.fragments},
-    }
 
 
 def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
@@ -225,7 +218,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         boot=(*machine.boot_words(arm.boot), *layout.words),
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
         files={
-            FTBENCH: parts.places[program_of(first, arm.kernel.architecture)],
+            FTBENCH: parts.places[program_of(first, arm.kernel)],
             **_recorder(experiment, cells, parts),
             # Without one it would wait for keys of the console.
             **({"/input": program.input or Path(os.devnull)} if program else {}),

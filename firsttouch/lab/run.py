@@ -110,11 +110,9 @@ class RunResults:
 def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResults:
     """Measure the cells of `request` that the store does not have; return the results of all.
 
-    `request.out` gets the guests' logs, and results.jsonl with only the results
-    of the request. Raises UserError if the request cannot be carried out,
-    HostError if the host lacks something, BuildError, and GuestError if the
-    guard finds no double fault. A cell that fails raises nothing; its error is
-    in the outcome.
+    `request.out` gets the guests' logs, and results.jsonl with only these results. Raises
+    UserError, HostError, BuildError, and GuestError if the guard finds no double fault; the errors
+    of cells that fail are returned.
     """
     release, plan = _planned(request, contract)
     at_once = guests_at_once(request.jobs)

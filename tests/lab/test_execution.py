@@ -15,7 +15,9 @@ from firsttouch.files import REPOSITORY
 from firsttouch.lab import outcomes
 from firsttouch.lab import run as run_module
 from firsttouch.lab.guests import Job
+from firsttouch.lab.run import guests_at_once
 from firsttouch.tables import Fields, Json
+from firsttouch.vm.guest import MEMORY
 from tests.support.guest_runs import execute, given, make_jobs
 
 
@@ -87,3 +89,12 @@ def test_a_guest_that_fails_is_no_reason_to_end() -> None:
     assert len(execute(jobs, run, failed=failed)) == 9
     assert [key for key in jobs if key in failed] == bad
     assert not any(outcome_place(key).exists() for key in bad)
+
+
+@pytest.mark.parametrize(("cpus", "room", "at_once"), [(8, 100, 8), (8, 2.5, 2), (8, 0.1, 1)])
+def test_as_many_guests_as_cpus_and_memory_allow(
+    monkeypatch: pytest.MonkeyPatch, cpus: int, room: float, at_once: int
+) -> None:
+    monkeypatch.setattr(run_module, "processors", lambda: cpus)
+    monkeypatch.setattr(run_module, "available_memory", lambda: int(room * MEMORY))
+    assert guests_at_once(None) == at_once
