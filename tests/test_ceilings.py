@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 107),
-    ("firsttouch/*.py", "lines", 18_227),
+    ("firsttouch/*.py", "lines", 18_204),
     ("docs/evidence/draw/*.py", "lines", 781),
-    ("tests/*.py", "lines", 18_924),
+    ("tests/*.py", "lines", 18_901),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

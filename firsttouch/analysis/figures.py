@@ -130,12 +130,8 @@ class Figure:
 
     @property
     def uncertainty(self) -> float:
-        """The standard error of the median as a fraction of it; more samples make it smaller.
-
-        For a normal distribution the error is 1.2533 standard deviations, and
-        the middle half 1.349 standard deviations wide.
-        """
-        return 1.2533 / 1.349 * self.relative_spread / math.sqrt(len(self.samples))
+        """About the standard error of the median, as a fraction of it."""
+        return self.relative_spread / math.sqrt(len(self.samples))
 
     def differs(self, other: Figure) -> bool:
         """Whether two figures differ by more than noise, if their samples are not of pairs.

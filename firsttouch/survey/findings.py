@@ -61,15 +61,13 @@ class ConflictFinding:
 class Findings:
     """All that a survey found.
 
-    `noisy` names the times that are too noisy for a conclusion. `few` is the
-    smallest number of samples of a first touch.
+    `noisy` names the times that are too noisy for a conclusion.
     """
 
     host: Host
     touches: tuple[TouchFinding, ...]
     conflicts: tuple[ConflictFinding, ...]
     noisy: tuple[str, ...]
-    few: int
     failures: tuple[str, ...]
     interrupted: bool
 
@@ -106,7 +104,6 @@ def examine(survey: Survey) -> Findings:
         touches,
         tuple(_conflicts(survey)),
         tuple(name for name, time in times.items() if time and time.uncertainty > NOISY),
-        min((len(touch.elapsed.samples) for touch in touches if touch.elapsed), default=0),
         tuple(sorted({f"{s.task}: {s.error}" for s in survey.samples if s.error})),
         survey.interrupted,
     )

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from firsttouch.analysis.figures import Middle
 from firsttouch.quantities import format_list, format_number_of
 from firsttouch.survey.findings import ATOMICS, ConflictFinding, Findings, TouchFinding
-from firsttouch.survey.tasks import FLOOR, kind_name
+from firsttouch.survey.tasks import kind_name
 from firsttouch.vm.host import WRITE_INTENT
 
 _GIB = 1 << 30
 # What the sign means in all times.
 PLUS_MINUS = "A time is a median; ± is half the width of the middle half of its samples."
-# With fewer repetitions than this the spread means nothing.
-_ENOUGH = 3
 # With more page faults than these in 2 MiB, there was no huge page.
 _SPLIT = 100
 
@@ -35,7 +33,6 @@ def conclude(findings: Findings) -> list[Sentence]:
         Sentence("verdict", _verdict(findings)),
         *(Sentence("double fault", text) for text in _double_fault(findings)),
         *(Sentence("cost", text) for text in _cost(findings)),
-        *(Sentence("populate", text) for text in _populate(findings)),
         *(Sentence("huge pages", text) for text in _huge_pages(findings)),
         *(Sentence("set conflict", _conflict(found, findings)) for found in findings.conflicts),
         *(Sentence("certainty", text) for text in _certainty(findings)),
@@ -96,17 +93,6 @@ def _cost(findings: Findings) -> Iterator[str]:
     )
 
 
-def _populate(findings: Findings) -> Iterator[str]:
-    floor, store = findings.touch(FLOOR), findings.touch("store")
-    if not (floor and store and floor.busy and store.busy and floor.busy.differs(store.busy)):
-        return
-    if floor.busy.median < store.busy.median:
-        yield (
-            "madvise(MADV_POPULATE_WRITE) is the cheapest way to populate memory: "
-            f"{per_gib(floor)} per GiB."
-        )
-
-
 def _huge_pages(findings: Findings) -> Iterator[str]:
     store, huge = findings.touch("store"), findings.touch("store", "2m")
     if huge and store and huge.faults < _SPLIT:
@@ -145,7 +131,5 @@ def _certainty(findings: Findings) -> Iterator[str]:
         )
     if findings.interrupted:
         yield "The survey was interrupted: figures are from the samples before that."
-    elif 0 < findings.few < _ENOUGH:
-        yield "Some figures rest on one or two repetitions: give a larger --seconds."
     if findings.failures:
         yield f"Tasks that failed and are left out: {'; '.join(findings.failures)}."

@@ -54,12 +54,6 @@ def test_a_stack_says_how_each_function_was_entered() -> None:
     assert profile.stacks[deepest] == {"instructions": 400, "l1d_misses": 40, "l2_misses": 0}
 
 
-def test_misses_that_qemu_hid_are_absent() -> None:
-    profile = profile_of(make_profiled(STOCK, dc_zva=5, not_modelled=["dc_zva_lines"]))
-    assert "the addresses of 5 DC ZVA" in profile.missing["l1d_misses"]
-    assert profile.functions["handle_mm_fault"] == {"instructions": 300, "dsb": 1}
-
-
 def test_a_profile_survives_results_jsonl() -> None:
     result = make_profiled(STOCK)
     read = read_result(json.loads(json.dumps(result.document())), "a file")

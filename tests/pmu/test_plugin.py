@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.pmu.conftest import DATA, HERE, PMU, Ran
+from tests.pmu.conftest import DATA, HERE, Ran
 
 pytestmark = pytest.mark.long
 
@@ -79,19 +79,6 @@ def test_fetches_are_placed(run_guest: Callable[..., Ran], counts_guest: Path) -
     assert counted["loop"]["kernel"]["l1i"]["accesses"] >= 1000
     assert counted["loop"]["kernel"]["l1i"]["misses"] <= 1
     assert all(region["kernel"]["fetches_unplaced"] == 0 for region in counted.values())
-
-
-def test_model_and_versions_are_told(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
-    counts = run_guest(counts_guest, *CACHES, "l3=2M:16:64:plru", "seed=5").counts
-    assert counts["model"]["seed"] == 5
-    l1d = {"size": 32768, "ways": 4, "line": 64, "sets": 128, "policy": "lru"}
-    assert counts["model"]["cpus"][0]["l1d"] == l1d
-    assert counts["model"]["cpus"][0]["l3"]["policy"] == "plru"
-    api = counts["api"]
-    assert api["qemu_min"] <= api["plugin"] <= api["qemu_max"]
-    left_out = set(counts["not_modelled"]) - {"dc_zva_lines"}
-    assert len(left_out) == 6
-    assert all(f"`{name}`" in (PMU / "README.md").read_text() for name in left_out)
 
 
 @pytest.mark.parametrize("policy", ["lru", "plru", "random"])

@@ -27,12 +27,10 @@ _CASES: Mapping[str, Survey] = {
     "recorded": recorded(),
     "two faults": made(HOST, TWICE, SLOWER),
     "two faults, features off": made(replace(HOST, write_intent="off"), TWICE, SLOWER),
-    "two faults, rounds 2": made(HOST, TWICE, SLOWER, rounds=2),
     # 262,144 pages of 300 ns, and 16,384.
     "two faults, 64 KiB pages": made(replace(HOST, page_size=65536), TWICE, SLOWER),
     "two faults by ldxr": made(replace(HOST, write_intent="rmw"), {"ldxr": 2}, {"ldxr": 800}),
     "one fault, huge pages": made(HOST, nanoseconds=_HUGE),
-    "one fault, a cheap floor": made(HOST, nanoseconds={"madvise": 300}),
     "no LSE": made(HOST, {"ldxr": 2}, {"ldxr": 900}, unavailable=_NO_LSE),
     "no memory": made(replace(HOST, thp={}), unavailable=_NO_MEMORY),
     "no time": made(rounds=0),

@@ -75,7 +75,5 @@ def test_all_views_have_the_spread_and_in_how_many_layouts_a_verdict_holds(
 ) -> None:
     golden("\n".join([_printed(doubtful), _table(doubtful), export(doubtful, "md")]))
     assert "reproduced, holds in 3 of 4" in render(doubtful)
-    for text in (_printed(single), _table(single), export(single, "md"), render(single)):
-        assert "holds in" not in text and "least" not in text and "--layouts" not in text
-    # CSV has the first layout.
-    assert len(export(doubtful, "csv").splitlines()) == len(export(single, "csv").splitlines())
+    text = "\n".join([_printed(single), _table(single), export(single, "md")])
+    assert "holds in" not in text and "least" not in text and "--layouts" not in text
