@@ -31,6 +31,7 @@
 #define GROUP		"/sys/fs/cgroup/fault_ahead"
 #define PAGES		1024
 #define LIMIT		4096	/* pages; the kernel charges a CPU's stock of 64 at a time */
+#define SLOWEST		6000	/* tenths of a second until it is met */
 #define LARGEST		16	/* pages of the largest folio */
 #define SIZES		3
 #define FIRST_FAULTS	8	/* a stream begins with 1, 1, 1, 1, 4, 8 pages */
@@ -422,19 +423,30 @@ static void test_a_child_begins_anew(void)
 	unmap(p, PAGES);
 }
 
-/* What a child in GROUP does that writes 2 * LIMIT pages in order, @seconds long */
+/* What a child in GROUP does that writes 2 * LIMIT pages in order, until @seconds after an event */
 struct limited {
 	long peak;	/* pages */
 	long events;	/* of @event in memory.events */
 	bool killed;	/* by the OOM killer */
 };
 
+static long count_events(const char *event)
+{
+	char name[32], text[4096], *line;
+
+	snprintf(name, sizeof(name), "%s ", event);
+	if (!read_text(GROUP "/memory.events", text, sizeof(text)))
+		return 0;
+	line = strstr(text, name);
+	return line ? atol(line + strlen(name)) : 0;
+}
+
 static bool write_in_group(const char *file, const char *event, int seconds,
 			   struct limited *limited)
 {
 	const struct timespec tick = { .tv_nsec = 100 * 1000 * 1000 };
-	char path[128], text[4096], *line;
-	int status = 0, ticks = 0;
+	char path[128], text[4096];
+	int status = 0, ticks = 0, waited = 0;
 	pid_t pid;
 
 	mkdir("/sys/fs/cgroup", 0755);
@@ -458,16 +470,16 @@ static bool write_in_group(const char *file, const char *event, int seconds,
 			write_byte(p + i * page);
 		_exit(0);
 	}
-	while (!waitpid(pid, &status, WNOHANG) && ticks++ < 10 * seconds)
+	while (!waitpid(pid, &status, WNOHANG) && ticks < 10 * seconds) {
 		nanosleep(&tick, NULL);
+		if (count_events(event) || waited++ >= SLOWEST)
+			ticks++;
+	}
 	limited->killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	limited->peak = read_text(GROUP "/memory.peak", text, sizeof(text)) ? atol(text) / page : 0;
-	read_text(GROUP "/memory.events", text, sizeof(text));
-	snprintf(path, sizeof(path), "%s ", event);
-	line = strstr(text, path);
-	limited->events = line ? atol(line + strlen(path)) : 0;
+	limited->events = count_events(event);
 	while (rmdir(GROUP) && ticks++ < 1000)
 		nanosleep(&tick, NULL);
 	return true;
