@@ -25,7 +25,7 @@ from firsttouch.views.rows import (
 from firsttouch.views.tables import Table, markdown
 
 # Rows of a set with `changes`, and functions with fewer instructions per fault share one.
-_MOST = 8
+_MOST = 5
 _LEAST = 80
 
 
