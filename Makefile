@@ -25,7 +25,7 @@ lab:
 
 # One kernel after the other, before the tests: two builds at once exceed the tests' time limits.
 test: setup
-	@for kernel in "6.12 --stock" 6.12 7.3; do \
+	@for kernel in "6.12 --arm stock" 6.12 7.3; do \
 	  .venv/bin/firsttouch kernel build --release $$kernel || exit; done
 	@$(PYTEST) -m "$(LAYERS)"
 

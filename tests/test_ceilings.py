@@ -10,10 +10,10 @@ from firsttouch.files import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 107),
-    ("firsttouch/*.py", "lines", 18_204),
+    ("firsttouch/*.py", "files", 102),
+    ("firsttouch/*.py", "lines", 17_476),
     ("docs/evidence/draw/*.py", "lines", 781),
-    ("tests/*.py", "lines", 18_901),
+    ("tests/*.py", "lines", 18_744),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an arm changes against stock, or another arm, cell by cell: faults, TLBI, pages and more.
+"""What an arm changes against stock, cell by cell: faults, TLBI, pages and more.
 
 A change is judged beyond its noise (analysis/figures.py), which the control shows: stock run again.
 """
@@ -32,20 +32,19 @@ Unit = Literal["operation", "fault", "cell"]
 
 @dataclass(frozen=True)
 class CellChange:
-    """One case on the arm `base` and on another: both figures of each count in `JUDGED`."""
+    """One case on stock and on another arm: both figures of each count in `JUDGED`."""
 
     case: Case
-    base: str
     figures: Mapping[str, tuple[Figure, Figure]]
 
     @property
     def unit(self) -> Unit:
-        return units_of(self.case, self.base)[0]
+        return units_of(self.case)[0]
 
     @property
     def units(self) -> float:
         """The number of operations or faults of the base, by which counts are divided."""
-        return units_of(self.case, self.base)[1]
+        return units_of(self.case)[1]
 
     @property
     def can_be_profiled(self) -> bool:
@@ -103,13 +102,12 @@ class CellChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """What `arm` changes against the arm `base` in each case that has both.
+    """What `arm` changes against stock in each case that has both.
 
     Cases are in the order of their change in per cent, the largest first.
     """
 
     arm: str
-    base: str
     meaning: str
     cells: tuple[CellChange, ...]
 
@@ -140,31 +138,26 @@ def units_of(case: Case, base: str = BASE) -> tuple[Unit, float]:
     return ("fault", faults) if faults else ("cell", 1.0)
 
 
-def changes(dataset: Dataset, base: str = BASE) -> list[Changes]:
+def changes(dataset: Dataset) -> list[Changes]:
     return [
-        Changes(
-            arm.name,
-            base,
-            arm.meaning,
-            tuple(sorted(_cells(dataset.cases, base, arm.name), key=_order)),
-        )
+        Changes(arm.name, arm.meaning, tuple(sorted(_cells(dataset.cases, arm.name), key=_order)))
         for arm in sorted(dataset.catalog.arms.values(), key=lambda arm: arm.order)
-        if arm.tried and arm.name != base
+        if arm.tried
     ]
 
 
-def _cells(cases: Iterable[Case], base: str, arm: str) -> Iterable[CellChange]:
+def _cells(cases: Iterable[Case], arm: str) -> Iterable[CellChange]:
     for case in cases:
-        if not {base, arm} <= case.arms.keys():
+        if not {BASE, arm} <= case.arms.keys():
             continue
-        before, after, stock, again = (_counts(case, name) for name in (base, arm, BASE, CONTROL))
-        unseen = max(case.arms[name].unseen for name in (base, arm))
+        before, after, again = (_counts(case, name) for name in (BASE, arm, CONTROL))
+        unseen = max(case.arms[name].unseen for name in (BASE, arm))
         figures = {}
         for metric in (name for name in before if name in after):
-            apart = again[metric] - stock[metric] if metric in stock.keys() & again.keys() else 0
+            apart = again.get(metric, before[metric]) - before[metric]
             noise = noise_of(metric, before[metric], apart, unseen)
             figures[metric] = Figure("", (before[metric],), noise), Figure("", (after[metric],))
-        yield CellChange(case, base, figures)
+        yield CellChange(case, figures)
 
 
 def _counts(case: Case, arm: str) -> dict[str, float]:

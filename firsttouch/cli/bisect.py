@@ -6,91 +6,43 @@ Counts are exact, so each commit is measured once and no statistics are needed.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.analysis.changes import INSTRUCTIONS, JUDGED, units_of
+from firsttouch.analysis.changes import INSTRUCTIONS, JUDGED
 from firsttouch.analysis.dataset import make_dataset
-from firsttouch.analysis.measurement import Case
-from firsttouch.analysis.profile import profiles_of
 from firsttouch.building.store import Entry
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.contract import Contract
-from firsttouch.errors import BuildError, FirsttouchError, HostError, UserError, nearest
-from firsttouch.lab.plan import Request, make_plan
+from firsttouch.cli.options import request_of
+from firsttouch.errors import BuildError, HostError, UserError, nearest
+from firsttouch.lab.plan import make_plan
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_count
-from firsttouch.views.profile import changed_functions, functions_table
 from firsttouch.views.rows import cell_name
-from firsttouch.views.tables import print_table
-from firsttouch.views.terminal import output_console, plain
 
 METRIC = INSTRUCTIONS
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Measures commits by one metric of one cell, each once: `cases` has what it measured."""
+def run_bisect(options: argparse.Namespace, contract: Contract, reporter: Reporter) -> int:
+    """Print the first bad commit of ``GOOD..BAD``; return the exit status.
 
-    repository: Repository
-    request: Request
-    contract: Contract
-    metric: str
-    reporter: Reporter
-    cases: dict[tuple[str, bool], Case] = field(default_factory=dict)
-
-    def case(self, commit: str, *, profile: bool = False) -> Case:
-        """Return the cell on the kernel of a commit; BuildError if that does not build."""
-        if (commit, profile) in self.cases:
-            return self.cases[commit, profile]
-        tree = self.repository.tree(commit, self.reporter)
-        request = replace(
-            self.request, source=tree, profile=profile, out=self.request.out / commit[:12]
-        )
-        outcome = run_lab(request, self.contract, self.reporter)
-        for _, error in outcome.failures:
-            raise error
-        (case,) = make_dataset(outcome.results, outcome.catalog).cases
-        self.cases[commit, profile] = case
-        return case
-
-    def value(self, commit: str) -> float:
-        case = self.case(commit)
-        value = case.value(BASE, self.metric)
-        if value is None:
-            metrics = list(case.arms[BASE].metrics)
-            raise UserError(f"--metric {self.metric}: the cell has none; "
-                            f"{nearest(self.metric, metrics)}")  # fmt: skip
-        return value
-
-
-def run_bisect(
-    request: Request,
-    contract: Contract,
-    commits: str,
-    metric: str,
-    reporter: Reporter,
-    *,
-    dry_run: bool,
-) -> int:
-    """Print the first bad commit of ``GOOD..BAD`` and its functions; return the exit status.
-
-    A commit is bad if `metric` of the cell that `request` selects is nearer to that of BAD
+    A commit is bad if the metric of the cell that the options select is nearer to that of BAD
     than to that of GOOD. The store has what was measured: the same command resumes.
     """
-    good, dots, bad = commits.partition("..")
+    good, dots, bad = options.bisect.partition("..")
     if not (good and dots and bad):
-        raise UserError(f"--bisect {commits}: write GOOD..BAD, such as v6.12..HEAD.")
-    if request.source is None:
+        raise UserError(f"--bisect {options.bisect}: write GOOD..BAD, such as v6.12..HEAD.")
+    if options.source is None:
         raise UserError("--bisect needs a kernel's git tree: use --source TREE.")
-    repository = Repository(request.source)
+    repository, metric = Repository(options.source), options.metric
     good, bad = repository.commit(good), repository.commit(bad)
     between = repository.between(good, bad)
-    request = replace(request, arms=(BASE,), tried=())
-    judge = _Judge(repository, request, contract, metric, reporter)
+    request = replace(request_of(options), arms=(BASE,))
     first = replace(request, source=repository.tree(good, reporter))
     plan = make_plan(first, release_of(first).name, contract)
     if len(plan.cells) != 1:
@@ -98,17 +50,29 @@ def run_bisect(
             f"--bisect follows one cell, and {len(plan.cells)} are selected: select one by "
             "--experiment, --set and --size."
         )
-    (cell,) = plan.cells
-    experiment = plan.catalog.experiments[cell.experiment]
+    experiment = plan.catalog.experiments[plan.cells[0].experiment]
+    name = cell_name(experiment, plan.cells[0].params)
     if metric not in (names := {*JUDGED, *(each.name for each in experiment.metrics)}):
         raise UserError(f"--metric {metric}: {experiment.name} has none; {nearest(metric, names)}")
-    if dry_run:
-        print(
-            f"{metric} of {cell_name(experiment, cell.params)}: {format_count(between)} commits, "
-            f"about {between.bit_length() + 1} kernels."
-        )
+    if options.dry_run:
+        kernels = between.bit_length() + 1
+        print(f"{metric} of {name}: {format_count(between)} commits, about {kernels} kernels.")
         return 0
-    before, since = judge.value(good), judge.value(bad)
+
+    def value(commit: str) -> float:
+        """Return the metric on the kernel of a commit; BuildError if that does not build."""
+        tree = repository.tree(commit, reporter)
+        of_commit = replace(request, source=tree, out=request.out / commit[:12])
+        outcome = run_lab(of_commit, contract, reporter)
+        for _, error in outcome.failures:
+            raise error
+        (case,) = make_dataset(outcome.results, outcome.catalog).cases
+        found = case.value(BASE, metric)
+        if found is None:
+            raise UserError(f"--metric {metric}: the cell has none: choose another.")
+        return found
+
+    before, since = value(good), value(bad)
     if before == since:
         raise UserError(
             f"{metric} is {format_count(before)} at GOOD and at BAD: give commits between which "
@@ -117,62 +81,28 @@ def run_bisect(
 
     def is_bad(commit: str) -> bool | None:
         try:
-            value = judge.value(commit)
+            found = value(commit)
         except BuildError as error:
             reporter.say(f"{repository.subject(commit)}: skipped: {error}")
             return None
-        bad = abs(value - since) < abs(value - before)
-        reporter.say(
-            f"{repository.subject(commit)}: {metric} {format_count(value)}: "
-            f"{'bad' if bad else 'good'}"
-        )
+        bad = abs(found - since) < abs(found - before)
+        said = f"{metric} {format_count(found)}: {'bad' if bad else 'good'}"
+        reporter.say(f"{repository.subject(commit)}: {said}")
         return bad
 
     culprit, sure = repository.first_bad(good, bad, is_bad)
-    _print_culprit(judge, culprit, sure=sure)
+    skipped = "" if sure else " or one of those before it that do not build"
+    print(f"First bad commit: {repository.subject(culprit)}{skipped}")
+    found = value(culprit)
+    print(f"{metric} of {name}: {format_count(before)} before, {format_count(found)} since.")
     return 0
 
 
-def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
-    repository, console = judge.repository, output_console()
-    if not sure:
-        said = f"The first bad commit is {repository.subject(culprit)} or one of those before it"
-        console.print(plain(f"{said} that do not build."), soft_wrap=True)
-        return
-    parent = repository.commit(f"{culprit}^")
-    try:
-        before = f"{format_count(judge.value(parent))} before, "
-        profiled = {
-            name: judge.case(commit, profile=True)
-            for name, commit in (("before", parent), ("after", culprit))
-        }
-    except FirsttouchError:
-        # The parent may not build.
-        before, profiled = "", {}
-    console.print(plain(f"First bad commit: {repository.subject(culprit)}"), soft_wrap=True)
-    case = judge.case(culprit)
-    name = cell_name(case.experiment, case.params)
-    value = format_count(judge.value(culprit))
-    console.print(plain(f"{judge.metric} of {name}: {before}{value} since."), soft_wrap=True)
-    if profiled:
-        profiles = {side: profiles_of(each)[BASE] for side, each in profiled.items()}
-        unit, units = units_of(profiled["before"])
-        if rows := changed_functions(profiles, units):
-            title, sides = f"functions of {name}", ("before", "after")
-            print_table(functions_table(title, sides, rows, unit), console)
-
-
+@dataclass(frozen=True)
 class Repository:
     """A git repository, which is only read."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self._git("rev-parse", "--git-dir")
-        except HostError:
-            raise UserError(
-                f"{path} is no git repository: give --source a kernel's git tree."
-            ) from None
+    path: Path
 
     def _git(self, *words: str | Path) -> str:
         return output(["git", "-C", self.path, *words]).strip()
@@ -183,7 +113,9 @@ class Repository:
                 "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
             )
         except HostError:
-            raise UserError(f"{self.path} has no commit {name}: check --bisect.") from None
+            raise UserError(
+                f"{self.path} has no commit {name}: check --bisect and --source."
+            ) from None
 
     def between(self, good: str, bad: str) -> int:
         """Return the number of commits after `good` up to `bad`."""
@@ -215,16 +147,14 @@ class Repository:
 
         It is not sure if commits before it were skipped, for which `is_bad` is None.
         """
-        good_ones: list[str] = [good]
-        skipped: set[str] = set()
+        good_ones, skipped = [good], set[str]()
         while True:
             # Those first that leave the fewest.
             listed = self._git("rev-list", "--bisect-all", bad, "--not", *good_ones).splitlines()
             left = [line.split()[0] for line in listed]
-            untried = [commit for commit in left if commit not in {bad, *skipped}]
-            if not untried:
+            at = next((commit for commit in left if commit not in {bad, *skipped}), None)
+            if at is None:
                 return bad, len(left) == 1
-            at = untried[0]
             judged = is_bad(at)
             if judged is None:
                 skipped.add(at)

@@ -1,76 +1,89 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch kernel`: fetch a source, build an image or a package, write the series."""
+"""`firsttouch kernel`, `guest`, `store` and `doctor`: what is built, and what it needs."""
 
 from __future__ import annotations
 
 import argparse
-import re
-from dataclasses import replace
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from firsttouch.building.apt import unpack
 from firsttouch.building.debian import CLOUD, FLAVOURS, Configuration
+from firsttouch.building.host_tools import QEMU, check_plugins
 from firsttouch.building.kernel import KernelImage, obtain_image
 from firsttouch.building.overlay import all_series, write_series
+from firsttouch.building.program_root import (
+    PROGRAM,
+    Member,
+    members_of,
+    with_folders,
+    write_members,
+)
+from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import KernelSource, debian_source, user_source
-from firsttouch.catalog.architectures import load_architecture
-from firsttouch.catalog.arms import Kernel, load_arm
+from firsttouch.building.store import OUTCOMES, Item, items, prune, store_root
+from firsttouch.catalog.arms import BASE, load_arm
+from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
-from firsttouch.cli import add_command
-from firsttouch.cli.options import add_architecture, add_source, option, release_of
-from firsttouch.errors import HostError, UserError
+from firsttouch.cli.options import SOURCE, add_actions, declare, exclude, release_of
+from firsttouch.errors import GuestError, HostError, UserError
+from firsttouch.files import REPOSITORY
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
+from firsttouch.vm.guest import Guest, port_for
+from firsttouch.vm.qemu import RESULTS, board_arguments, console_archive, inputs, results_port
+
+# How the reason of a package begins that the laboratory works without.
+_OPTIONAL = ("faster: ", "package: ", "tests: ", "regress: ")
+_PRUNE = "--keep BYTES  the size to reduce the store to, such as 20G"
+_FETCH = f"""
+--release R           a kernel release with hooks (default {DEFAULT_RELEASE})
+--configuration FILE  use Debian's configuration from FILE and fetch nothing, for a host without apt
+"""
+_BUILD = f"""{SOURCE}
+--arm NAME  the arm that boots it (default on)
+"""
+_PACKAGE = f"""{SOURCE}
+--flavour {{{",".join(FLAVOURS)}}}  Debian's configuration (default {CLOUD})
+--stock  without the features
+"""
+_SERIES = f"""{SOURCE}
+--feature NAME...  only the series of this feature (default: each)
+--out DIR          each series goes to DIR/FEATURE; numbered patches there are replaced
+                   (default series)
+"""
+_BUSYBOX = Packages("trixie", ("busybox-static",))
+_GUEST = f"""{SOURCE}
+--arm NAME      how the kernel is built and booted (default: on)
+--kernel FILE   boot this arm64 image, with the boot words of {BASE} or of --arm; nothing is built
+--machine M     a machine of machines/ (default {DEFAULT_MACHINE})
+--exec CMD      run a command by busybox's shell instead of a shell
+--share FOLDER  copy a folder to /share, and back at the end what was changed or made there
+--cpus 1-8      CPUs of the guest (default 1)
+--memory BYTES  memory of the guest (default 4G)
+"""
 
 
-def add_options(kernel: argparse.ArgumentParser) -> None:
-    actions = kernel.add_subparsers(required=True, metavar="ACTION")
-    fetch = add_command(actions, "fetch", "fetch the newest source of a release")
-    fetch.add_argument("--release", default=DEFAULT_RELEASE, metavar="R")
-    option(
-        fetch, "--configuration FILE",
-        "use Debian's configuration from FILE and fetch nothing, for a host without apt",
-        kind=Path,
-    )  # fmt: skip
-    add_architecture(fetch)
-    fetch.set_defaults(run=_fetch)
-    build = add_command(actions, "build", "build one image and print its path")
-    add_source(build)
-    option(build, "--stock", "without the features")
-    option(build, "--arm A", "the kernel that this arm boots")
-    add_architecture(build)
-    build.set_defaults(run=_build)
-    package = add_command(
-        actions, "package", "build a Debian package to install on a machine, and print its path"
-    )
-    add_source(package)
-    option(
-        package, "--flavour", "Debian's configuration (default: %(default)s)",
-        choices=FLAVOURS, default=CLOUD,
-    )  # fmt: skip
-    option(package, "--stock", "without the features")
-    package.set_defaults(run=_package)
-    series = add_command(actions, "series", "write the series, for git am")
-    add_source(series)
-    option(
-        series, "--feature NAME...",
-        "only the series of this feature; repeat for more (default: each)",
-    )  # fmt: skip
-    option(
-        series, "--out DIR",
-        "each series goes to DIR/FEATURE (default DIR: series); numbered patches there "
-        "are replaced",
-        default=Path("series"), kind=Path,
-    )  # fmt: skip
-    option(
-        series, "--author NAME <ADDRESS>",
-        "sign off the patches, as maintainer of the new files (default: git's user)",
-        kind=_identity,
-    )  # fmt: skip
-    series.set_defaults(run=_series)
+def kernel_options(kernel: argparse.ArgumentParser) -> None:
+    add_actions(kernel, {
+        "fetch": (_fetch, "fetch the newest source of a release", _FETCH),
+        "build": (_build, "build one image and print its path", _BUILD),
+        "package": (_package, "build a Debian package and print its path", _PACKAGE),
+        "series": (_series, "write the series, for git am, as git's user", _SERIES),
+    })  # fmt: skip
 
 
-def _source(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
+def source_of(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
     if options.source:
         return user_source(options.source, reporter)
     return debian_source(load_release(release_of(options)), reporter)
@@ -78,8 +91,7 @@ def _source(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
 
 def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
     release = load_release(options.release)
-    arch = load_architecture(options.arch).name
-    configuration = Configuration(release, arch)
+    configuration = Configuration(release)
     if options.configuration:
         print(configuration.give(options.configuration, reporter))
         return 0
@@ -91,18 +103,12 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _build(options: argparse.Namespace, reporter: Reporter) -> int:
-    kernel = (
-        load_arm(options.arm).kernel
-        if options.arm
-        else Kernel("stock" if options.stock else "changed")
-    )
-    kernel = replace(kernel, architecture=load_architecture(options.arch).name)
-    print(obtain_image(kernel, _source(options, reporter), reporter))
+    print(obtain_image(load_arm(options.arm).kernel, source_of(options, reporter), reporter))
     return 0
 
 
 def _package(options: argparse.Namespace, reporter: Reporter) -> int:
-    source = _source(options, reporter)
+    source = source_of(options, reporter)
     package = KernelImage(source, changed=not options.stock, flavour=options.flavour)
     print(next(package.obtain(reporter).glob("*.deb")))
     return 0
@@ -113,27 +119,192 @@ def _series(options: argparse.Namespace, reporter: Reporter) -> int:
     for name in options.feature:
         if name not in series:
             raise UserError(f"--feature {name}: no such series; use one of {', '.join(series)}.")
-    author = options.author or _git_user()
-    source = _source(options, reporter)
+    try:
+        # git would otherwise make up an address of the host.
+        user = output(["git", "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"])
+    except HostError:
+        raise UserError("git has no user here: set git's user.name and user.email.") from None
+    source = source_of(options, reporter)
     for name in options.feature or series:
-        for file in write_series(source, series[name], options.out / name, author):
+        for file in write_series(source, series[name], options.out / name, user.rsplit(" ", 2)[0]):
             print(file)
     return 0
 
 
-def _identity(text: str) -> str:
-    if not re.fullmatch(r"[^<>\n]*[^<>\s] <[^<>\s]+@[^<>\s]+>", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no author: write 'Name <address>'")
-    return text
+def guest_options(guest: argparse.ArgumentParser) -> None:
+    guest.description = (
+        "Boot a guest and run a shell in it on this terminal, or a command. The exit status is "
+        "that of the shell or the command. /ftbench is there; Ctrl-A x ends the guest."
+    )
+    declare(guest, _GUEST, _guest)
 
 
-def _git_user() -> str:
-    """Return git's user, who was named: git would otherwise make up an address of the host."""
-    try:
-        return output(["git", "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]).rsplit(
-            " ", 2
-        )[0]
-    except HostError:
-        raise UserError(
-            "a series needs an author, and git has no user here: add --author 'Name <address>'."
-        ) from None
+def _guest(options: argparse.Namespace, reporter: Reporter) -> int:
+    arm = load_arm(options.arm or (BASE if options.kernel else "on"))
+    machine = load_machine(options.machine)
+    if options.exec is None and not sys.stdin.isatty():
+        raise UserError("standard input is no terminal: run a command by --exec 'CMD'.")
+    exclude(options, "kernel", "release", "source")
+    name, image = options.kernel and options.kernel.name, options.kernel
+    if not image:
+        source = source_of(options, reporter)
+        name, image = source.release.name, obtain_image(arm.kernel, source, reporter)
+    busybox = unpack(_BUSYBOX, reporter) / "usr/bin/busybox"
+    guest = Guest(
+        # Errors only; dmesg shows the whole log.
+        image, busybox, machine, (*machine.boot_words(arm.boot), "loglevel=3"), (),
+        timing="interleaved", cpus=options.cpus,
+        # A kernel without its driver gives no exit status; most distributions have this one.
+        port="pci" if options.kernel else port_for(arm.kernel),
+        memory=options.memory,
+    )  # fmt: skip
+    files: dict[str, Member] = {
+        "init": (PROGRAM, _init(options.exec, f"{name} {arm.name}").encode()),
+        "bin/busybox": (PROGRAM, busybox),
+        "ftbench": (PROGRAM, build_ftbench(reporter)),
+        "share": (stat.S_IFDIR | 0o755, b""),
+    }
+    if options.share:
+        files |= {f"share/{inside}": member for inside, member in members_of(options.share).items()}
+    return _boot(guest, files, options.share, is_shell=options.exec is None)
+
+
+# The results channel gets the exit status, then an archive of what changed in /share: all that was
+# copied there has time 0.
+_INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /sys /dev /tmp
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t sysfs sysfs /sys
+/bin/busybox mount -t devtmpfs devtmpfs /dev
+/bin/busybox mount -t tmpfs tmpfs /tmp
+/bin/busybox mount -t debugfs debugfs /sys/kernel/debug 2> /dev/null
+/bin/busybox --install -s /bin
+export PATH=/bin:/ HOME=/tmp TERM={term} PS1={prompt}
+port=$(grep -lx results /sys/class/virtio-ports/*/name)
+date -s @{now} > /dev/null
+touch -d @1 /copied
+cd /tmp
+{run}
+{{ echo $?; cd /share; find . ! -type d -newer /copied -exec tar -c {{}} +; }} \\
+	> /dev/$(basename ${{port%/name}})
+echo 0 > /proc/sys/kernel/printk
+poweroff -f
+"""
+_SHELL = "stty rows {rows} cols {columns}; setsid cttyhack sh"
+_COMMAND = "stty -opost; sh -c {command} < /dev/null"
+
+
+def _init(command: str | None, prompt: str) -> str:
+    columns, rows = shutil.get_terminal_size()
+    run = _SHELL.format(rows=rows, columns=columns)
+    if command is not None:
+        run = _COMMAND.format(command=shlex.quote(command))
+    term = shlex.quote(os.environ.get("TERM", "vt100"))
+    return _INIT.format(
+        now=int(time.time()), term=term, prompt=shlex.quote(f"{prompt}:\\w# "), run=run
+    )
+
+
+def _boot(guest: Guest, files: dict[str, Member], share: Path | None, *, is_shell: bool) -> int:
+    """Boot a guest with `files` on this terminal; return the exit status of its command.
+
+    Raises GuestError if the guest ends before the command.
+    """
+    with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as folder:
+        disk, tree, results = (Path(folder, name) for name in ("initramfs", "tree", RESULTS))
+        with disk.open("wb") as file:
+            file.write(console_archive())
+            file.writelines(write_members(with_folders(files)))
+        tree.write_bytes(inputs(guest).blobs["device tree"])
+        words: Sequence[str | Path] = [
+            QEMU, *board_arguments(guest), "-kernel", guest.image, "-initrd", disk, "-dtb", tree,
+            "-append", guest.command_line(), *results_port(guest, str(results)),
+            "-serial", "mon:stdio" if is_shell else "stdio",
+        ]  # fmt: skip
+        # QEMU reads the keys from the terminal, Ctrl-C too.
+        done = subprocess.run(words, check=False, stdin=None if is_shell else subprocess.DEVNULL)
+        status, newline, changed = results.read_bytes().partition(b"\n")
+        if not newline:
+            if is_shell or done.returncode:
+                return done.returncode
+            raise GuestError("The guest ended before the command: see its messages above.")
+        if share and changed:
+            archive = Path(folder, "changed.tar")
+            archive.write_bytes(changed)
+            # Several archives, if the names do not fit into one command.
+            words = ["--ignore-zeros", "--no-same-owner", "-f", archive, "-C", share.resolve()]
+            output(["tar", "-x", *words])
+        return int(status)
+
+
+def doctor_options(doctor: argparse.ArgumentParser) -> None:
+    declare(doctor, "", _doctor)
+
+
+def _doctor(_options: argparse.Namespace, _reporter: Reporter) -> int:
+    """Print for each package of the laboratory and its tests whether this host has it.
+
+    Raises HostError, with the command that installs it, if the laboratory needs
+    one that is missing.
+    """
+    # The tools that are missing, by package.
+    needed, optional = dict[str, str](), dict[str, str]()
+    for line in output([REPOSITORY / "setup", "list"]).splitlines():
+        there, name, reason, tools = (*line.split("\t"), "")[:4]
+        print(f"{there:9}{name:24}{reason}")
+        if tools:
+            (optional if reason.startswith(_OPTIONAL) else needed)[name] = tools
+    if needed:
+        raise HostError(f"the laboratory does not work here: {_remedy(needed)}.")
+    if shutil.which(QEMU):
+        check_plugins()
+    if optional:
+        print(f"Optional packages are missing. To enable all features, {_remedy(optional)}.")
+    print("The laboratory works here.")
+    return 0
+
+
+def _remedy(lacking: Mapping[str, str]) -> str:
+    if shutil.which("apt-get"):
+        root = "" if os.geteuid() == 0 else "as root "
+        return f"{root}run `apt-get install --no-install-recommends {' '.join(lacking)}`"
+    tools = ", ".join(" ".join(lacking.values()).split())
+    return f"install the packages that provide {tools}, or add them to PATH"
+
+
+def store_options(store: argparse.ArgumentParser) -> None:
+    add_actions(store, {
+        "list": (_list, "print the entries: kind, size, last use, name", ""),
+        "prune": (_prune, "remove the least recently used entries", _PRUNE),
+    })  # fmt: skip
+
+
+def _list(_options: argparse.Namespace, _reporter: Reporter) -> int:
+    listed = items()
+    print(f"{store_root()}: {_size(listed)}")
+    _print(listed)
+    return 0
+
+
+def _prune(options: argparse.Namespace, _reporter: Reporter) -> int:
+    if not options.keep:
+        raise UserError("--keep is missing: give how many bytes may stay, such as 20G.")
+    removed = prune(options.keep)
+    _print(removed)
+    print(f"removed {_size(removed)}; {_size(items())} stay below {store_root()}")
+    return 0
+
+
+def _print(listed: Sequence[Item]) -> None:
+    """Print a line for each entry, and one line for all outcomes, since there are very many."""
+    outcomes = [item for item in listed if item.kind == OUTCOMES]
+    for item in [*(item for item in listed if item.kind != OUTCOMES), *outcomes[:1]]:
+        alike, title = [item], item.title
+        if item.kind == OUTCOMES:
+            alike, title = outcomes, f"outcomes of {len(outcomes):,} guests"
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(item.used))
+        print(f"{item.kind:10}{_size(alike):>14}  {when}  {title}")
+
+
+def _size(items: Iterable[Item]) -> str:
+    return f"{sum(item.size for item in items) / (1 << 20):,.1f} MiB"

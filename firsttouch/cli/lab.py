@@ -1,80 +1,74 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch lab` and `profile`: build, boot, measure and compare, in sum or by function."""
+"""`firsttouch lab` and `profile`, and what `try` shares: the plan, the run, what failed, times."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.analysis.figures import change_percent, timed_rows
 from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, profiles_of
+from firsttouch.building.host_tools import processors
 from firsttouch.building.programs import ftbench_list
-from firsttouch.catalog.contract import parse_contract
-from firsttouch.cli.options import (
-    add_architecture,
-    add_selection,
-    by_release,
-    check_time,
-    option,
-    request_of,
-    where_of,
-)
-from firsttouch.cli.running import measure, print_failures, print_list, print_plan, run_times
-from firsttouch.errors import UserError
-from firsttouch.lab.cells import parse_layouts
-from firsttouch.lab.plan import HERE, SLURM, TASK
-from firsttouch.lab.run import run_lab, run_task
+from firsttouch.building.source import KernelSource, has_debian_source
+from firsttouch.building.store import stored_outcome
+from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.contract import Contract, parse_contract
+from firsttouch.cli.options import ARM, FORM, SELECTION, by_release, check_time, declare, request_of
+from firsttouch.errors import GuestError, UserError
+from firsttouch.files import ARMS, EXPERIMENTS, MACHINES, SETTINGS, write_atomically
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.guests import Parts, check_changes, make_job, parts_of, stored_part
+from firsttouch.lab.plan import HERE, SLURM, TASK, Plan, Request, make_plan
+from firsttouch.lab.results import FILE_NAME, Times
+from firsttouch.lab.run import RunResults, guests_at_once, release_of, run_lab, run_task, source_of
+from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_number_of
-from firsttouch.tables import dump_json
+from firsttouch.quantities import format_change, format_duration, format_list, format_number_of
+from firsttouch.tables import dump_json, names_in, read_named
 from firsttouch.views.answers import print_answers
-from firsttouch.views.html.page import flame_graphs, write_figures
+from firsttouch.views.html.page import flame_graphs, write_figures, write_report
 from firsttouch.views.profile import print_profile
 from firsttouch.views.rows import print_dataset, summary
+from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import output_console
+from firsttouch.views.times import print_times, times_document
+
+RESUMED = "finished cells are kept; run the same command to resume"
+# Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an
+# x86-64 host at 2.5 GHz.
+_OBJECT, _GUEST = 1.0, 10.0
+
+_LAB = f"""{ARM}
+--layouts LAYOUTS  run each cell in the first N layouts of kernel and program, or in layouts A-B,
+                   and print the distribution of its figures (default: the experiment's, mostly 1)
+--on WHERE         where guests run: {HERE}, {SLURM} or {SLURM}:PARTITION (default: {HERE})
+--list             print the experiments, machines, arms and settings
+--out DIR          output directory (default out)
+"""
+_PROFILE = f"""{ARM}
+--count {{{",".join(COUNTS)}}}  the count to print by function (default {INSTRUCTIONS})
+--table    print every function
+--out DIR  output directory (default out/profile)
+"""
 
 
 def lab_options(lab: argparse.ArgumentParser) -> None:
-    add_selection(lab, "out")
-    option(
-        lab, "--layouts N",
-        "run each cell in the first N layouts of kernel and program, or in layouts A-B, and "
-        "print the distribution of its figures (default: the experiment's, mostly 1)",
-    )  # fmt: skip
-    option(
-        lab, "--on WHERE", f"where guests run: {HERE} (default), {SLURM} or {SLURM}:PARTITION",
-        default=HERE,
-    )  # fmt: skip
-    add_form(lab)
-    option(lab, "--list", "print the experiments, machines, arms and releases")
-    lab.set_defaults(run=by_release(_run))
+    declare(lab, SELECTION + _LAB + FORM, by_release(_run), RESUMED)
 
 
-def add_form(parser: argparse.ArgumentParser) -> None:
-    option(parser, "--quick", "get a first answer from smaller sizes and fewer cells")
-    option(
-        parser, "--time",
-        "measure times instead of counts: boot stock, stock again and each other arm in "
-        "turn as KVM guests of this host",
-    )  # fmt: skip
-    option(
-        parser, "--boots N", "with --time: boots of each arm (default 20, with --quick 8)",
-        kind=int,
-    )  # fmt: skip
-    add_architecture(parser)
-    option(parser, "--table", "print every row")
-    option(parser, "--json", "print the answer as JSON")
-    option(parser, "--dry-run", "print the plan and run nothing")
+def profile_options(profile: argparse.ArgumentParser) -> None:
+    declare(profile, SELECTION + _PROFILE, by_release(_profile), RESUMED)
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.list:
-        print_list(output_console())
-        return 0
+        return _print_list()
     check_time(options)
-    layouts = parse_layouts(options.layouts) if options.layouts is not None else ()
-    request = request_of(options, quick=options.quick, layouts=layouts)
-    request = replace(request, on=where_of(options.on))
+    request = request_of(options)
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
         return run_times(options, request, contract, reporter)
@@ -84,52 +78,167 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return 0
     if options.dry_run:
         return print_plan(request, contract, reporter)
-    measured = measure(request, contract, reporter)
-    _show(measured.dataset, measured.report, options, reporter)
-    return print_failures(measured.outcome, request.out / "log", request.source)
-
-
-def _show(dataset: Dataset, report: str, options: argparse.Namespace, reporter: Reporter) -> None:
+    outcome, dataset, report = measure(request, contract, reporter)
     if options.json:
         print(dump_json(summary(dataset)), end="")
     elif options.table:
         print_dataset(dataset, output_console())
-    elif dataset.cases:
-        print_answers(dataset, report, output_console())
+    elif report:
+        print_answers(dataset, str(report), output_console())
     if report and (options.json or options.table):
         reporter.say(f"Report: {report}")
-
-
-def profile_options(profile: argparse.ArgumentParser) -> None:
-    profile.description = (
-        "Measure cells with counts by function of the kernel. Print the functions by what they "
-        "execute per page fault on each arm, and the change from the first arm to the last; draw "
-        "the calls as a flame graph."
-    )
-    add_selection(profile, "out/profile")
-    option(
-        profile, "--count", f"the count to print by function (default {INSTRUCTIONS})",
-        choices=tuple(COUNTS), default=INSTRUCTIONS,
-    )  # fmt: skip
-    option(profile, "--table", "print every function")
-    profile.set_defaults(run=by_release(_profile))
+    return print_failures(outcome, request)
 
 
 def _profile(options: argparse.Namespace, reporter: Reporter) -> int:
     if not options.experiment:
         raise UserError("--experiment is missing: name the experiments to profile.")
-    contract = parse_contract(ftbench_list(reporter))
-    outcome = run_lab(request_of(options, profile=True), contract, reporter)
+    request = request_of(options, profile=True)
+    outcome = run_lab(request, parse_contract(ftbench_list(reporter)), reporter)
     dataset = make_dataset(outcome.results, outcome.catalog)
     pictures = write_figures(flame_graphs(dataset), options.out)
     console = output_console()
     for case in dataset.cases:
         if not any(profile.total() for profile in profiles_of(case).values()):
-            raise UserError(
-                f"{case.experiment.name} marks no region to count in: name another experiment."
-            )
+            name = case.experiment.name
+            raise UserError(f"{name} marks no region to count in: name another experiment.")
         print_profile(case, options.count, console, whole=options.table)
         console.print()
     for file in pictures:
         print(f"Flame graph: {file}")
-    return print_failures(outcome, options.out / "log", options.source)
+    return print_failures(outcome, request)
+
+
+def _print_list() -> int:
+    for option, key, folder in (
+        ("experiment", "title", EXPERIMENTS), ("machine", "title", MACHINES),
+        ("arm", "meaning", ARMS), ("setting", "title", SETTINGS),
+    ):  # fmt: skip
+        rows = [(n, read_named(option, n, folder).take(key, str)) for n in names_in(folder)]
+        print_table(Table("", (f"--{option}", ""), rows, names=2, wraps={1: 20}), output_console())
+    return 0
+
+
+def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
+    """Print what a run of `request` would do; return the exit status."""
+    release = release_of(request)
+    plan = make_plan(request, release.name, contract)
+    source = None
+    if request.source or has_debian_source(release):
+        source = source_of(request, release, reporter)
+        check_changes(parts_of(plan, plan.cells), source)
+    builds, missing = forecast(plan, source)
+    work = [f"builds {format_number_of(builds, 'kernels')}"] * bool(builds)
+    if missing:
+        seconds = builds * release.objects * _OBJECT / processors()
+        seconds += missing * _GUEST / guests_at_once(request.jobs)
+        work.append(f"runs {format_number_of(missing, 'guests')}")
+        work.append(f"about {format_duration(seconds)}")
+    if stored := len(plan.groups) - missing:
+        work.append(f"{stored:,} in the store")
+    total = format_number_of(len(plan.groups), "guests")
+    cells = format_number_of(len(plan.cells), "cells")
+    print(f"{release.name}: {cells} in {total}: {', '.join(work)}.")
+    print("Nothing was built or run.")
+    return 0
+
+
+def forecast(plan: Plan, source: KernelSource | None) -> tuple[int, int]:
+    """Return how many kernels a run builds, and guests it runs; without a source, all."""
+    places = {part: stored_part(part, source) for part in parts_of(plan, plan.cells)}
+    builds = sum(
+        # What Debian built is fetched in seconds.
+        isinstance(part, Kernel) and part.kind != "debian" and not place
+        for part, place in places.items()
+    )
+    missing = len(plan.groups)
+    if source:
+        made = Parts(source, {part: place for part, place in places.items() if place})
+        for group in plan.groups:
+            if made.places.keys() >= set(parts_of(plan, group)):
+                missing -= stored_outcome(make_job(plan, group, made).key) is not None
+    return builds, missing
+
+
+def measure(
+    request: Request, contract: Contract, reporter: Reporter
+) -> tuple[RunResults, Dataset, Path | None]:
+    """Run `request`, and write summary.json and, if anything was measured, the report."""
+    outcome = run_lab(request, contract, reporter)
+    dataset = make_dataset(outcome.results, outcome.catalog)
+    write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
+    return outcome, dataset, write_report(dataset, request.out) if dataset.cases else None
+
+
+def print_failures(outcome: RunResults, request: Request) -> int:
+    """Print what failed: each reason once, its first cell, and the end of one log.
+
+    Returns the exit status.
+    """
+    reasons: dict[str, list[tuple[Cell, GuestError]]] = {}
+    for cell, error in outcome.failures:
+        reasons.setdefault(str(error), []).append((cell, error))
+    for reason, failed in reasons.items():
+        first, error = failed[0]
+        cells = f" ({len(failed):,} cells failed for this reason)" if len(failed) > 1 else ""
+        # ftbench's message says more than the kernel's log.
+        lines = [] if "ftbench: " in reason else list(error.detail)
+        if (log := request.out / "log" / first.log_name).exists():
+            lines.append(f"The kernel's log: {log}")
+        experiment, arm = (
+            outcome.catalog.experiments[first.experiment],
+            outcome.catalog.arms[first.arm],
+        )
+        if not (first.profile or experiment.program):
+            source, tried = request.source and request.source.resolve(), arm if arm.tried else None
+            words = first.command(source, tried, several=experiment.layouts > 1)
+            lines.append(f"It alone: {words}")
+        print(f"firsttouch: {first.title} failed: {reason.rstrip('.')}{cells}.", file=sys.stderr)
+        for line in lines:
+            print(f"    {line}", file=sys.stderr)
+    return 1 if reasons else 0
+
+
+def print_exceeded(
+    limits: Sequence[tuple[str, float]],
+    sides: Iterable[tuple[str, Mapping[str, float], Mapping[str, float]]],
+) -> int:
+    """Print each count that grows by more than its limit in per cent; return the exit status.
+
+    `sides` have what they are of, and its counts before and after.
+    """
+    status = 0
+    for of, before, after in sides:
+        for name, most in limits:
+            change = change_percent(before.get(name), after.get(name))
+            if change is not None and change > most:
+                words = f"{name} {format_change(change)}, more than +{most:g} % ({of})."
+                print(f"firsttouch: {words}", file=sys.stderr)
+                status = 1
+    return status
+
+
+def run_times(
+    options: argparse.Namespace, request: Request, contract: Contract, reporter: Reporter
+) -> int:
+    """Measure times on this host and print them, or what it would measure; return the status."""
+    rounds = options.boots or (QUICK_ROUNDS if request.quick else ROUNDS)
+    if options.dry_run:
+        timed = plan_times(request, release_of(request).name, contract)
+        cells = format_number_of(len(timed.plan.cells) // len(timed.arms), "cells")
+        boots = format_number_of(rounds * len(timed.plan.groups), "boots")
+        print(f"{cells} on each of {format_list(timed.arms, 9)}: {rounds} rounds, {boots}.")
+        print(timed.note)
+        return 0
+    times = time_cells(request, contract, rounds, reporter)
+    show_times(times, json=options.json, every=options.table)
+    reporter.say(f"Every sample is in {request.out / FILE_NAME}.")
+    return 0
+
+
+def show_times(times: Times, *, json: bool = False, every: bool = False) -> None:
+    rows = timed_rows(times)
+    if json:
+        print(dump_json(times_document(times, rows)), end="")
+    else:
+        print_times(times, rows, output_console(), every=every)

@@ -26,68 +26,32 @@ from firsttouch.progress import Reporter
 from firsttouch.terminal import interrupt_on_signals
 
 _EXAMPLES = """examples:
-  firsttouch lab                                   the default plan: stock against changed
-  firsttouch lab --dry-run                         the plan, and an estimate of the time
+  firsttouch lab --dry-run                         the default plan, and an estimate of the time
   firsttouch lab --experiment populate --set by=ldadd --set page=4k --arm stock --arm rmw
-  firsttouch lab --release 7.3 --machine cortex-a72
   firsttouch try ~/my.patch                        the cost of a patch, per fault
-  firsttouch try --boot init_on_alloc=0            the same for a boot parameter
-  firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
   firsttouch count -- perl -e 1                    any program, user and kernel, exactly
-  firsttouch guest --arm on                        a shell in the guest
-  firsttouch survey                                this host and its current kernel
   firsttouch trace -- perl -e 1                    the page faults of a program, on this host
-  firsttouch report out                            draw out/report.html again
-  firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch export --format svg --out svg out     the figures, a file each
-  firsttouch kernel series --release 7.3 --out series/
-
-You can add machines, experiments and arms in machines/, experiments/ and arms/ below
-~/.config/firsttouch ($XDG_CONFIG_HOME/firsttouch).
 """
 
-
-# Each command: the function that adds its options, and its line of --help. Only the module of
-# the command that runs is imported: all of them together take several times as long to import
-# as a short command takes to run.
+# Each command: the module that has its options, and its line of --help. Only the module of the
+# command that runs is imported: all of them together take several times as long to import as a
+# short command takes to run.
 _COMMANDS = {
-    "doctor": ("host:doctor_options", "check for missing dependencies"),
-    "lab": ("lab:lab_options", "build kernels, boot them, measure and compare"),
-    "try": (
-        "tried:add_options",
-        "measure the cost of a kernel patch, a configuration or a boot parameter",
-    ),
-    "profile": (
-        "lab:profile_options",
-        "count kernel instructions by function, with a flame graph",
-    ),
-    "count": (
-        "count:add_options",
-        "count any program of arm64 exactly, user and kernel, in guests of one kernel or several",
-    ),
-    "guest": ("guest:add_options", "run a shell in a guest"),
-    "survey": (
-        "survey:add_options",
-        "measure first touches on this host and its current kernel (no root needed)",
-    ),
-    "trace": (
-        "trace:add_options",
-        "trace a program's page faults and suggest remedies (no root needed)",
-    ),
-    "report": ("results:report_options", "draw the report of stored results or a trace again"),
-    "compare": ("results:compare_options", "compare two result sets, surveys or traces"),
-    "export": (
-        "results:export_options",
-        "export results as Markdown, CSV, SVG figures or folded stacks",
-    ),
-    "kernel": ("kernel:add_options", "fetch, build or package a kernel, write the patch series"),
-    "store": ("host:store_options", "list or prune the cache of builds and results"),
-    "completion": (
-        "host:completion_options",
-        "print a completion script for your shell",
-    ),
+    "doctor": ("kernel", "check for missing dependencies"),
+    "lab": ("lab", "build kernels, boot them, measure and compare"),
+    "try": ("tried", "measure what a patch, a configuration or a boot parameter costs"),
+    "profile": ("lab", "count kernel instructions by function, as a flame graph"),
+    "count": ("count", "count any program of arm64 exactly, user and kernel, in guests"),
+    "guest": ("kernel", "run a shell or a command in a guest"),
+    "survey": ("results", "measure first touches on this host and its kernel"),
+    "trace": ("results", "trace a program's page faults and suggest remedies"),
+    "report": ("results", "draw the report of stored results or a trace again"),
+    "compare": ("results", "compare two result sets, surveys or traces"),
+    "export": ("results", "export Markdown, CSV, SVG figures or folded stacks"),
+    "kernel": ("kernel", "fetch, build or package a kernel, write the patch series"),
+    "store": ("kernel", "list or prune the cache of builds and results"),
 }
-
 
 _UNKNOWN = re.compile(r"(?:unrecognized arguments: |argument COMMAND: invalid choice: ')(-*[\w-]+)")
 
@@ -119,11 +83,11 @@ def full_parser(only: str | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (add, line) in _COMMANDS.items():
+    for name, (module, line) in _COMMANDS.items():
         command = add_command(commands, name, line)
         if only in (None, name):
             add_options: Callable[[argparse.ArgumentParser], None]
-            add_options = resolve_name(f"firsttouch.cli.{add}")
+            add_options = resolve_name(f"firsttouch.cli.{module}:{name}_options")
             add_options(command)
             parser.chosen = command
     return parser
@@ -138,10 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if "_ARGCOMPLETE" in os.environ:
-        from firsttouch.cli.host import complete
+        import argcomplete
 
-        _, *words = os.environ.get("COMP_LINE", "").split() or [""]
-        complete(full_parser(next(iter(words), "")))
+        argcomplete.autocomplete(full_parser(f"{os.environ.get('COMP_LINE', '')} ".split(" ")[1]))
     if not arguments or arguments[0] == "help":
         arguments = [*arguments[1:2], "--help"]
     # A command is the first word: --help and --version, which can stand before it, end here.

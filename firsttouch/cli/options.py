@@ -1,160 +1,184 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Options that several commands share, and how their values are read."""
+"""Options as text: a line each, with the types of their values, and those that commands share."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from firsttouch.catalog.architectures import (
-    DEFAULT_ARCHITECTURE,
-    architecture_names,
-    load_architecture,
-)
-from firsttouch.catalog.arms import Arm, arm_names, load_setting
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
+from firsttouch.catalog.arms import Arm, load_setting
 from firsttouch.catalog.machines import DEFAULT_MACHINE
+from firsttouch.catalog.releases import release_names
+from firsttouch.cli import add_command
 from firsttouch.errors import UserError
+from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, TASK, Request
 from firsttouch.progress import Reporter
 from firsttouch.quantities import parse_size
 
+Run = Callable[[argparse.Namespace, Reporter], int]
+
+_DEFAULT = re.compile(r"\(default ([^\s)]+)\)$")
+_RANGE = re.compile(r"(\d+)-(\d+)")
 _LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
-# What needs counts, other guests, or many at once.
-_NOT_TIMED = (
-    "machine", "layouts", "on", "jobs", "matrix", "setting", "reply", "bisect", "fail_if",
-)  # fmt: skip
+SOURCE = f"""
+--release R...        a kernel release, {" or ".join(release_names())} (default: {DEFAULT_RELEASE})
+--source TREE         your own kernel source, patched with the hooks of the closest release
+"""
+ARM = "--arm NAME...  an arm of arms/ (default: the experiment's arms)"
+# What selects the cells of a run.
+SELECTION = f"""{SOURCE}
+--machine M...        a machine of machines/ (default: {DEFAULT_MACHINE})
+--experiment E...     an experiment of experiments/ (default: all of the default plan)
+--size BYTES          bytes to map; K, M and G are accepted
+--set PARAM=VALUE...  run only the cells with this value of a parameter
+--setting S...        run in this setting, such as kpti-off
+--jobs N              number of parallel guests (default: as many as CPUs and memory allow)
+"""
+# How they are measured, and what is printed.
+FORM = f"""
+--quick         get a first answer from smaller sizes and fewer cells
+--time          measure times instead of counts: boot stock, stock again and each other arm in turn
+                as KVM guests of this host
+--boots 1-1000  with --time: boots of each arm (default: 20, with --quick 8)
+--arch NAME     with --time: the architecture of this host (default {DEFAULT_ARCHITECTURE})
+--table         print every row
+--json          print the answer as JSON
+--dry-run       print the plan and run nothing
+"""
+LIMITS = """
+--fail-if LIMIT...  exit with status 1 if a count grows by more, such as 'instructions_kernel>+0.5%'
+"""
 
 
-def option(
-    parser: argparse.ArgumentParser,
-    spec: str,
-    text: str,
-    *,
-    default: object = None,
-    kind: Callable[[str], object] = str,
-    choices: Sequence[str] | None = None,
-    dest: str | None = None,
-) -> None:
-    """Add an option: "--json" is a flag, "--size BYTES" has a value, "--arm A..." many of them."""
-    name, _, metavar = spec.partition(" ")
-    dest = dest or name.removeprefix("--").replace("-", "_")
-    if not metavar and not choices:
-        parser.add_argument(name, action="store_true", dest=dest, help=text)
-        return
-    several = metavar.endswith("...")
-    parser.add_argument(
-        name, dest=dest, help=text, type=kind, choices=choices,
-        action="append" if several else "store",
-        default=[] if several else default, metavar=metavar.removesuffix("...") or None,
-    )  # fmt: skip
+def declare(parser: argparse.ArgumentParser, text: str, run: Run, at_interrupt: str = "") -> None:
+    """Add the options and arguments of `text`, each a line as --help prints it; `run` gets them.
 
-
-def add_source(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    text = f"a kernel release with hooks (default {DEFAULT_RELEASE})"
-    option(parser, "--release R...", f"{text}{'; may be repeated' * several}")
-    option(
-        parser, "--source TREE",
-        "your own kernel source, patched with the hooks of the closest release", kind=Path,
-    )  # fmt: skip
-
-
-def add_architecture(parser: argparse.ArgumentParser) -> None:
-    names = ", ".join(architecture_names())
-    text = f"one of {names} (default: %(default)s)"
-    option(parser, "--arch NAME", text, default=DEFAULT_ARCHITECTURE)
-
-
-def add_out(parser: argparse.ArgumentParser, out: str) -> None:
-    option(parser, "--out DIR", f"output directory (default {out}/)", default=Path(out), kind=Path)
-
-
-def add_selection(parser: argparse.ArgumentParser, out: str, *, arms: bool = True) -> None:
-    """Add the options that select the cells of a run, and where their results go.
-
-    Without `arms`, the command has another way to say which arms run.
+    Indented lines continue one. ``--size BYTES`` has a value, of the type that its name has in
+    `_value`, ``--arm NAME...`` may be repeated, ``--json`` is a flag. A text that ends in
+    ``(default X)`` sets the default.
     """
-    add_source(parser, several=True)
-    option(
-        parser, "--machine M...",
-        f"a machine of machines/ (default {DEFAULT_MACHINE}); may be repeated",
-    )  # fmt: skip
-    option(
-        parser, "--experiment E...",
-        "an experiment of experiments/ (default: all of the default plan)",
-    )  # fmt: skip
-    if arms:
-        names = ", ".join(arm_names())
-        option(parser, "--arm A...", f"one of {names} (default: the experiment's arms)")
-    option(parser, "--size BYTES", "bytes to map; K, M and G are accepted")
-    option(
-        parser, "--set PARAM=VALUE...",
-        "run only the cells with this value of a parameter; may be repeated for more values",
-        dest="settings",
-    )  # fmt: skip
-    option(parser, "--setting S...", "run in this setting, such as kpti-off; may be repeated")
-    option(
-        parser, "--jobs N",
-        "number of parallel guests (default: as many as CPUs and memory allow)", kind=int,
-    )  # fmt: skip
-    add_out(parser, out)
-    parser.set_defaults(at_interrupt="finished cells are kept; run the same command to resume")
+    parser.set_defaults(run=run, at_interrupt=at_interrupt)
+    for line in filter(None, re.sub(r"\n {2,}", " ", text).splitlines()):
+        spec, words = re.split(r" {2,}", line, maxsplit=1)
+        name, _, metavar = spec.partition(" ")
+        is_option = name.startswith("--")
+        if is_option and not metavar:
+            parser.add_argument(name, action="store_true", help=words)
+            continue
+        default = _DEFAULT.search(words)
+        several = spec.endswith("...")
+        metavar = (metavar or name).removesuffix("...")
+        parser.add_argument(
+            name if is_option else metavar.lower(),
+            action="append" if several and is_option else "store",
+            nargs="*" if several and not is_option else None,
+            metavar=None if "{" in metavar else metavar,
+            choices=metavar[1:-1].split(",") if "{" in metavar else None,
+            type=functools.partial(_value, name, metavar),
+            default=[] if several else default and default[1],
+            help=words.replace("%", "%%") + "; may be repeated" * (several and is_option),
+        )
+
+
+def _value(name: str, metavar: str, text: str) -> object:
+    """Return the value of an option as its metavar says; UserError if it is none."""
+    between = _RANGE.fullmatch(metavar)
+    least, most = map(int, between.groups()) if between else (1, 10**9)
+    match "N" if between else metavar:
+        case "N" if text.isdecimal() and least <= int(text) <= most:
+            return int(text)
+        case "N":
+            numbers = f"{least} to {most}" if between else f"at least {least}"
+            raise UserError(f"{name} {text}: give {numbers}.")
+        case "BYTES":
+            try:
+                return parse_size(text)
+            except ValueError as error:
+                raise UserError(f"{name}: {error}; for example 64M.") from None
+        case "LIMIT":
+            if not (limit := _LIMIT.fullmatch(text.replace(" ", ""))):
+                raise UserError(f"{name} {text}: write a count and a limit: 'instructions>+0.5%'.")
+            return limit["name"], float(limit["percent"])
+        case "WHERE":
+            place, _, rest = text.partition(":")
+            if text not in (HERE, SLURM) and not (place in (SLURM, TASK) and rest):
+                raise UserError(f"{name} {text}: write {HERE}, {SLURM} or {SLURM}:PARTITION.")
+        case "LAYOUTS":
+            return parse_layouts(text)
+        case "FILE" | "FOLDER" | "PATH":
+            if not Path(text).exists():
+                raise UserError(f"{name} {text} does not exist: give one that does.")
+            return Path(text)
+        case "A" | "B" | "DIR" | "TREE":
+            return Path(text)
+    return text
+
+
+def add_actions(
+    command: argparse.ArgumentParser, actions: Mapping[str, tuple[Run, str, str]]
+) -> None:
+    """Add what a command does, by name: its function, its line of --help, and its options."""
+    parsers = command.add_subparsers(required=True, metavar="ACTION")
+    for name, (run, line, text) in actions.items():
+        declare(add_command(parsers, name, line), text, run)
 
 
 def request_of(
-    options: argparse.Namespace,
-    *,
-    quick: bool = False,
-    profile: bool = False,
-    tried: tuple[Arm, ...] = (),
-    layouts: tuple[int, ...] = (),
+    options: argparse.Namespace, *, profile: bool = False, tried: tuple[Arm, ...] = ()
 ) -> Request:
-    """Return the request that the options of `add_selection` make; UserError for a wrong value."""
+    """Return the request that the options of `SELECTION` make; UserError for a wrong value."""
     return Request(
         release=release_of(options),
         source=options.source,
         machines=tuple(options.machine),
         experiments=tuple(options.experiment),
-        arms=() if tried else tuple(getattr(options, "arm", ())),
+        arms=() if tried else tuple(getattr(options, "arm", None) or ()),
         tried=tried,
-        size=size_of("--size", options.size),
-        settings=settings_of(options.settings),
+        size=options.size,
+        settings=settings_of(options.set),
         around=tuple(map(load_setting, dict.fromkeys(options.setting or [""]))),
-        layouts=layouts,
+        layouts=getattr(options, "layouts", None) or (),
         jobs=options.jobs,
-        quick=quick,
+        quick=getattr(options, "quick", False),
         profile=profile,
         out=options.out,
+        on=getattr(options, "on", None) or HERE,
         architecture=load_architecture(getattr(options, "arch", DEFAULT_ARCHITECTURE)).name,
         argv=tuple(getattr(options, "argv", ())),
     )
 
 
+def exclude(options: argparse.Namespace, *names: str) -> None:
+    """Raise UserError if more than one of these options is given."""
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None)]
+    if len(given) > 1:
+        raise UserError(f"{' and '.join(given)} exclude each other: give one of them.")
+
+
 def release_of(options: argparse.Namespace) -> str:
-    if options.release and options.source:
-        raise UserError("--release and --source exclude each other: a tree has its own release.")
+    exclude(options, "release", "source")
     if len(options.release) > 1:
         raise UserError("--release is given twice: this command takes one.")
     return str([*options.release, DEFAULT_RELEASE][0])
-
-
-Run = Callable[[argparse.Namespace, Reporter], int]
 
 
 def by_release(run: Run) -> Run:
     """Return a command that runs for each --release in turn, each with a folder in --out."""
 
     def every(options: argparse.Namespace, reporter: Reporter) -> int:
-        releases, out = options.release, options.out
-        if getattr(options, "on", HERE).startswith(TASK):
+        if (getattr(options, "on", None) or HERE).startswith(TASK):
             # The front end has added the one of the guests.
-            releases = options.release = releases[-1:]
-        if len(releases) < 2 or options.source:
+            options.release = options.release[-1:]
+        if len(options.release) < 2 or options.source:
             return run(options, reporter)
-        status = 0
-        for options.release in [[name] for name in dict.fromkeys(releases)]:
-            options.out = out / options.release[0]
+        status, out = 0, options.out
+        for name in dict.fromkeys(options.release):
+            options.release, options.out = [name], out / name
             status = max(status, run(options, reporter))
         return status
 
@@ -162,41 +186,13 @@ def by_release(run: Run) -> Run:
 
 
 def check_time(options: argparse.Namespace) -> None:
-    """Raise UserError for --boots and --arch without --time, and for what --time cannot do."""
-    if not options.time:
-        if options.boots is not None:
-            raise UserError("--boots is for times: give --time, too.")
-        if options.arch != DEFAULT_ARCHITECTURE:
-            raise UserError(f"--arch {options.arch} is for times: give --time, too.")
-        return
-    for name in _NOT_TIMED:
-        if getattr(options, name, None) not in (None, False, [], HERE):
-            raise UserError(
-                f"--time runs guests on this host, in turn: leave out --{name.replace('_', '-')}."
-            )
-
-
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    option(
-        parser, "--fail-if LIMIT...",
-        "exit with status 1 if a count grows by more, such as 'instructions_kernel>+0.5%%'",
-    )  # fmt: skip
-
-
-def limit_of(text: str) -> tuple[str, float]:
-    match = _LIMIT.fullmatch(text.replace(" ", ""))
-    if not match:
-        raise UserError(f"--fail-if {text}: write a count and a limit: 'instructions>+0.5%'.")
-    return match["name"], float(match["percent"])
-
-
-def size_of(option: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise UserError(f"{option}: {error}; for example 64M.") from None
+    """Raise UserError for options that need --time, or that exclude it."""
+    if not options.time and (options.boots or options.arch != DEFAULT_ARCHITECTURE):
+        raise UserError("--boots and --arch are for times: give --time, too.")
+    # What needs counts, other guests, or many at once.
+    for name in ("machine", "layouts", "on", "jobs", "matrix", "setting", "reply", "bisect",
+                 "fail_if"):  # fmt: skip
+        exclude(options, "time", name)
 
 
 def settings_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -207,10 +203,3 @@ def settings_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
             raise UserError(f"--set {pair}: write PARAM=VALUE, such as by=ldadd.")
         settings[name] = (*settings.get(name, ()), value)
     return settings
-
-
-def where_of(text: str) -> str:
-    name, _, rest = text.partition(":")
-    if text in (HERE, SLURM) or (name in (SLURM, TASK) and rest):
-        return text
-    raise UserError(f"--on {text}: write {HERE}, {SLURM} or {SLURM}:PARTITION.")

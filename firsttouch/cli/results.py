@@ -1,26 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch report`, `compare` and `export`: results as a page, side by side, or as files."""
+"""`firsttouch trace` and `survey` of this host; `report`, `compare` and `export` of any results."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import read_dataset
-from firsttouch.cli.options import option
-from firsttouch.cli.running import show_times
+from firsttouch.building.store import locked
+from firsttouch.cli.lab import show_times
+from firsttouch.cli.options import declare, exclude, settings_of
 from firsttouch.errors import UserError
-from firsttouch.lab.cells import Timing
-from firsttouch.lab.results import read_times, timings_in
+from firsttouch.files import check_writable
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.results import FILE_NAME, read_times, timings_in
 from firsttouch.progress import Reporter
-from firsttouch.survey.document import read_survey
+from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.printing import compared_surveys, print_survey
+from firsttouch.survey.run import survey_host
 from firsttouch.survey.sentences import conclude
+from firsttouch.survey.tasks import Task
 from firsttouch.tables import dump_json
+from firsttouch.trace.advice import predicted_and_measured, remedy_to_try, with_remedy
 from firsttouch.trace.page import folded_trace, trace_picture
-from firsttouch.trace.reading import read_recording, write_results
-from firsttouch.trace.recording import DATA_FILE
+from firsttouch.trace.prices import provide_prices
+from firsttouch.trace.reading import Reading, read_recording, write_results
+from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
 from firsttouch.trace.sites import FILE_NAME as TRACE
 from firsttouch.trace.two_traces import compared_traces
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
@@ -29,133 +39,207 @@ from firsttouch.views.profile import folded
 from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console
 
-_TIMINGS: tuple[Timing, ...] = ("icount", "kvm", "host")
-# Besides the formats of tables.
-_FIGURES, _FOLDED = "svg", "folded"
+_SURVEY = """
+--seconds 5-3600      duration; a longer one is more precise (default 20)
+--experiment E...     populate, read-fault or set-conflict (default: all)
+--set PARAM=VALUE...  only the cells with this value of a parameter, such as page=2m
+--out DIR             output directory (default out)
+"""
+_TRACE = """
+--out DIR          where trace.json, trace.html and trace.data go (default out)
+--json             print trace.json on standard output; what the command prints goes to standard
+                   error
+--no-call-chains   record less of each fault: no flame graph, and fewer faults lost
+--no-survey        do not measure for three seconds what a fault costs here, where no survey is
+--pid N            trace a process that runs, with all its threads
+--seconds N        with --pid: how long (default: until it ends, or Ctrl-C)
+--try N            run the command again with remedy N, if it is a variable, and print what was
+                   predicted and measured
+COMMAND...         the command and its words
+"""
+_REPORT = "DIR  a directory of `lab` or `trace`"
+_COMPARE = """
+A       a directory of results, a survey or a trace
+B       a directory of results, a survey or a trace
+--json  print the comparison as JSON
+"""
+_EXPORT = f"""{_REPORT}
+--format {{{",".join((*FORMATS, "svg", "folded"))}}}  Markdown, CSV, SVG: the figures of the
+           report or the trace, folded: the stacks of a profile or a trace, also for speedscope
+           (default md)
+--out DIR  where the SVG files go; only for --format svg
+"""
+
+
+def trace_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "firsttouch trace [options] (-- COMMAND... | --pid N [--seconds N])"
+    declare(parser, _TRACE, _trace)
+
+
+def survey_options(parser: argparse.ArgumentParser) -> None:
+    declare(parser, _SURVEY, _survey)
+
+
+def _trace(options: argparse.Namespace, reporter: Reporter) -> int:
+    """Trace, print the answer on standard error, write the files; return the command's status."""
+    if bool(options.command) == bool(options.pid):
+        raise UserError("give a command after --, such as -- perl -e 1, or a process by --pid.")
+    if options.seconds and not options.pid:
+        raise UserError("--seconds is for --pid: leave it out for a command.")
+    exclude(options, "try", "pid")
+    chains = not options.no_call_chains
+    target = Target(tuple(options.command), options.pid, options.seconds, chains)
+    read = _traced(target, options.out, options, reporter)
+    if number := getattr(options, "try"):
+        advice = remedy_to_try(read.trace, number)
+        target = replace(target, environment=with_remedy(advice.environment, os.environ))
+        again = _traced(target, options.out / "tried", options, reporter)
+        reporter.say(predicted_and_measured(read.trace, advice, again.trace))
+    # A recorder that was killed takes its command with it.
+    status = read.trace.status if read.trace.complete else signal.SIGKILL
+    code = os.waitstatus_to_exitcode(status or 0)
+    return code if code >= 0 else 128 - code
+
+
+def _traced(
+    target: Target, directory: Path, options: argparse.Namespace, reporter: Reporter
+) -> Reading:
+    check_writable(directory)
+    file = directory / DATA_FILE
+    file.unlink(missing_ok=True)
+    root = Path("/") if target.pid is None else root_of(target.pid)
+    record(target, file, reporter, aside=options.json)
+    provide_prices(directory, reporter, asked=not options.no_survey)
+    read = read_recording(file, root)
+    # Before the files, for which the disk may have no room.
+    if not options.json:
+        read.print(output_console(aside=True), directory)
+    text = write_results(read, directory)
+    if options.json and directory == options.out:
+        print(text, end="")
+    return read
+
+
+def _survey(options: argparse.Namespace, reporter: Reporter) -> int:
+    check_writable(options.out)
+    wanted = selected(options.experiment, options.set)
+    waiting = f"Another run is writing to {options.out}; waiting for it."
+    with locked(options.out / ".lock", lambda: reporter.say(waiting)):
+        survey = survey_host(options.seconds, reporter, wanted)
+        write_survey(options.out, survey)
+    findings = examine(survey)
+    print_survey(findings, conclude(findings), output_console())
+    print(f"\nAll {len(survey.samples):,} samples are in {options.out / FILE_NAME}.")
+    if survey.interrupted:
+        reporter.say("firsttouch: interrupted; the samples so far are printed and kept.")
+        return 130
+    return 1 if findings.failures else 0
+
+
+def selected(experiments: Sequence[str], pairs: Sequence[str]) -> Callable[[Task, Cell], bool]:
+    settings = settings_of(pairs)
+    return lambda _, cell: (
+        (not experiments or cell.experiment in experiments)
+        and all(str(cell.params.get(name)) in values for name, values in settings.items())
+    )
 
 
 def report_options(report: argparse.ArgumentParser) -> None:
-    _add_directory(report)
-    report.set_defaults(run=_report)
-
-
-def _add_directory(parser: argparse.ArgumentParser) -> None:
-    help_line = "a directory of `lab` or `trace`"
-    parser.add_argument("directory", type=_directory, metavar="DIR", help=help_line)
-
-
-def _directory(text: str) -> Path:
-    """Return a directory, also that of a trace's file; results can be a file anywhere."""
-    path = Path(text)
-    return path.parent if path.name in (DATA_FILE, TRACE) else path
+    declare(report, _REPORT, _report)
 
 
 def compare_options(sets: argparse.ArgumentParser) -> None:
-    for name in ("A", "B"):
-        help_line = "a directory of results, a survey or a trace"
-        sets.add_argument(name.lower(), type=Path, metavar=name, help=help_line)
-    option(sets, "--json", "print the comparison as JSON")
-    sets.set_defaults(run=_compare)
+    declare(sets, _COMPARE, _compare)
 
 
 def export_options(others: argparse.ArgumentParser) -> None:
-    _add_directory(others)
-    option(
-        others, "--format",
-        "Markdown (default), CSV, SVG: the figures of the report or the trace, folded: the stacks "
-        "of a profile or a trace, also for speedscope",
-        choices=(*FORMATS, _FIGURES, _FOLDED), default="md",
-    )  # fmt: skip
-    option(others, "--out FOLDER", "where the SVG files go; only for --format svg", kind=Path)
-    others.set_defaults(run=_export)
+    declare(others, _EXPORT, _export)
 
 
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
-    traced = options.directory / DATA_FILE
-    if traced.is_file():
-        read = read_recording(traced)
-        read.print(output_console(), options.directory)
-        write_results(read, options.directory)
-        if not timings_in(options.directory):
-            return 0
-    timings = timings_in(options.directory)
+    place = _directory(options.dir)
+    timings = timings_in(place)
+    if (place / DATA_FILE).is_file():
+        read = read_recording(place / DATA_FILE)
+        read.print(output_console(), place)
+        write_results(read, place)
+    elif not timings:
+        # Its error says what is wrong.
+        timings = {"icount"}
     if "host" in timings:
-        findings = examine(read_survey(options.directory))
+        findings = examine(read_survey(place))
         print_survey(findings, conclude(findings), output_console())
     if "kvm" in timings:
-        show_times(read_times(options.directory))
-    if timings and "icount" not in timings:
+        show_times(read_times(place))
+    if "icount" not in timings:
         return 0
-    dataset = read_dataset(options.directory)
-    whole = options.directory.is_dir()
-    print(write_report(dataset, options.directory if whole else options.directory.parent))
-    for note in dataset.notes:
-        reporter.say(f"firsttouch: {note}")
-    return 1 if dataset.notes else 0
+    dataset = read_dataset(place)
+    print(write_report(dataset, place if place.is_dir() else place.parent))
+    return _say_notes(dataset.notes, reporter)
+
+
+def _directory(path: Path) -> Path:
+    """Return a directory, also that of a trace's file; results can be a file anywhere."""
+    return path.parent if path.name in (DATA_FILE, TRACE) else path
 
 
 def _export(options: argparse.Namespace, reporter: Reporter) -> int:
-    if (options.format == _FIGURES) != (options.out is not None):
+    if (options.format == "svg") != (options.out is not None):
         raise UserError("--format svg writes files: give it --out FOLDER, and no other format.")
-    traced = options.directory / DATA_FILE
-    if traced.is_file() and (options.format == _FOLDED or not timings_in(options.directory)):
-        if options.format not in (_FOLDED, _FIGURES):
-            raise UserError(f"{options.directory} has a trace: use --format folded or svg.")
+    options.dir = _directory(options.dir)
+    traced = options.dir / DATA_FILE
+    if traced.is_file() and (options.format == "folded" or not timings_in(options.dir)):
+        if options.format not in ("folded", "svg"):
+            raise UserError(f"{options.dir} has a trace: use --format folded or svg.")
         read = read_recording(traced)
-        if options.format == _FOLDED:
+        if options.format == "folded":
             print(folded_trace(read.totals, read.symbols), end="")
         else:
             picture = trace_picture(read.trace, read.totals, read.symbols)
             print(*write_figures({"faults.svg": picture}, options.out))
         return 0
-    dataset = read_dataset(options.directory)
+    dataset = read_dataset(options.dir)
     if options.out:
         for file in write_figures(figure_files(dataset), options.out):
             print(file)
-    elif options.format == _FOLDED:
+    elif options.format == "folded":
         if not (stacks := folded(dataset)):
-            raise UserError(
-                f"{options.directory} has no profile: give a directory that `firsttouch profile "
-                "--out` filled."
-            )
+            raise UserError(f"{options.dir} has no profile: give one of `firsttouch profile`.")
         print(stacks, end="")
     else:
         print(export(dataset, options.format), end="")
-    for note in dataset.notes:
+    return _say_notes(dataset.notes, reporter)
+
+
+def _say_notes(notes: Iterable[str], reporter: Reporter) -> int:
+    """Print what the results leave out; return the exit status."""
+    notes = list(dict.fromkeys(notes))
+    for note in notes:
         reporter.say(f"firsttouch: {note}")
-    return 1 if dataset.notes else 0
+    return 1 if notes else 0
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
     a, b = options.a, options.b
     comparison = compared_traces(a, b)
     if comparison is None:
-        timing = _common_timing(a, b)
-        if timing == "kvm":
+        ours, theirs = timings_in(a), timings_in(b)
+        timings = ours & theirs
+        if ours and theirs and not timings:
+            raise UserError(f"{a} and {b} have no results in common: compare two of a kind.")
+        if timings == {"kvm"}:
             raise UserError(
                 "times of two runs have different disturbances: measure both kernels in one run, "
                 "by `firsttouch try PATCH --time`."
             )
-        if timing == "host":
+        if timings == {"host"}:
             comparison = compared_surveys(a, b)
         else:
             first, second = read_dataset(a), read_dataset(b)
             comparison = compare(first, second)
-            for note in dict.fromkeys([*first.notes, *second.notes]):
-                reporter.say(f"firsttouch: {note}")
+            _say_notes([*first.notes, *second.notes], reporter)
     if options.json:
         print(dump_json(comparison_document(comparison)), end="")
     else:
         print_comparison(comparison, output_console(), str(a), str(b))
     return 1 if comparison.contradictory else 0
-
-
-def _common_timing(a: Path, b: Path) -> Timing:
-    """Return what two sets of results are compared by: counts if both have them."""
-    ours, theirs = timings_in(a), timings_in(b)
-    for timing in _TIMINGS:
-        if timing in ours & theirs:
-            return timing
-    if ours and theirs:
-        raise UserError(f"{a} and {b} have no kind of results in common: compare two of a kind.")
-    return "icount"

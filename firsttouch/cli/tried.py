@@ -4,48 +4,43 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
-from firsttouch.analysis.changes import JUDGED, CellChange, Changes, changes
-from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.analysis.figures import change_percent
+from firsttouch.analysis.changes import JUDGED, changes
+from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import (
-    BASE,
+    CONTROL,
     UNNAMED,
     Arm,
     Wanted,
-    arm_names,
     load_setting,
     matrix_settings,
     tried_arms,
 )
-from firsttouch.catalog.contract import Contract, parse_contract
+from firsttouch.catalog.contract import parse_contract
+from firsttouch.cli import lab
 from firsttouch.cli.bisect import METRIC, run_bisect
-from firsttouch.cli.count import add_program, programs_of, standard_input
-from firsttouch.cli.lab import add_form
+from firsttouch.cli.count import PROGRAM, programs_of, standard_input
 from firsttouch.cli.options import (
-    add_limits,
-    add_selection,
+    FORM,
+    LIMITS,
+    SELECTION,
     by_release,
     check_time,
-    limit_of,
-    option,
+    declare,
+    exclude,
     request_of,
 )
-from firsttouch.cli.running import measure, print_failures, print_plan, run_times
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import COUNT, Request
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_change
 from firsttouch.tables import dump_json
 from firsttouch.views.changes import changes_document, compared_arms, reply
 from firsttouch.views.comparison import print_comparison
@@ -67,61 +62,36 @@ _EXAMPLES = """examples:
   firsttouch try fix.patch -- ./mybench             what a patch does to a program of arm64
   firsttouch try --bisect v6.12..HEAD --source ~/linux --experiment read-fault
 """
+_OPTIONS = f"""{SELECTION}
+--bisect GOOD..BAD  find the first commit of the git tree --source that changes --metric of one cell
+--metric M          the metric of --bisect (default {METRIC})
+--matrix            also run all cells in each setting of settings/ (with --quick: in the quick
+                    ones)
+--reply             print the answer as a reply to the patch's thread, in 72 columns
+--out DIR           output directory (default out/try)
+"""
 
 
-def add_options(tried: argparse.ArgumentParser) -> None:
+def try_options(tried: argparse.ArgumentParser) -> None:
     tried.description = (
         "Build stock and stock with your change, run the same experiments on both, and print "
         "the difference per fault or operation, by function."
     )
     tried.epilog = _EXAMPLES
     tried.set_defaults(wanted=[])
-    tried.add_argument(
-        "patches",
-        nargs="*",
-        metavar="PATCH",
-        action=_ArmOption,
-        help="a patch, a mail or a mailbox, also compressed by gzip or xz; a directory with a "
-        "series (*.patch); a message ID or URL of lore.kernel.org; - for standard input",
+    patch = (
+        "a patch, a mail or a mailbox, also compressed by gzip or xz; a directory with a series "
+        "(*.patch); a message ID or URL of lore.kernel.org; - for standard input"
     )
-    tried.add_argument(
-        "--arm",
-        nargs="+",
-        metavar=("NAME", "PATCH"),
-        action=_ArmOption,
-        dest="named",
-        help=f"start an arm to which later arguments belong (default: one arm, {UNNAMED})",
-    )
-    tried.add_argument(
-        "--config",
-        metavar="FRAGMENT",
-        action=_ArmOption,
-        dest="fragments",
-        help="a file with lines such as CONFIG_X=y for the configuration; may be repeated",
-    )
-    tried.add_argument(
-        "--boot", metavar="WORDS", action=_ArmOption, help="words for the kernel's command line"
-    )
-    option(
-        tried, "--bisect GOOD..BAD",
-        "find the first commit of the git tree --source that changes --metric of one cell",
-    )  # fmt: skip
-    option(tried, "--metric M", "the metric of --bisect (default %(default)s)", default=METRIC)
-    add_selection(tried, "out/try", arms=False)
-    option(
-        tried, "--matrix",
-        "also run all cells in each setting of settings/ (with --quick: in the quick ones)",
-    )  # fmt: skip
-    option(
-        tried, "--baseline NAME",
-        "compare with this arm, such as the first patch of a series (default: %(default)s)",
-        default=BASE,
-    )  # fmt: skip
-    option(tried, "--reply", "print the answer as a reply to the patch's thread, in 72 columns")
-    add_limits(tried)
-    add_form(tried)
-    add_program(tried)
-    tried.set_defaults(run=by_release(_run))
+    arm = f"start an arm to which later arguments belong (default: one arm, {UNNAMED})"
+    config = "a file with lines such as CONFIG_X=y for the configuration; may be repeated"
+    boot = "words for the kernel's command line"
+    names = ("NAME", "PATCH")
+    tried.add_argument("patches", nargs="*", metavar="PATCH", action=_ArmOption, help=patch)
+    tried.add_argument("--arm", nargs="+", metavar=names, action=_ArmOption, help=arm)
+    tried.add_argument("--config", metavar="FRAGMENT", action=_ArmOption, help=config)
+    tried.add_argument("--boot", metavar="WORDS", action=_ArmOption, help=boot)
+    declare(tried, _OPTIONS + LIMITS + FORM + PROGRAM, by_release(_run), lab.RESUMED)
 
 
 class _ArmOption(argparse.Action):
@@ -137,13 +107,13 @@ class _ArmOption(argparse.Action):
         words = [values] if isinstance(values, str) else list(values or [])
         # A list of its own, because the default belongs to the parser.
         wanted: list[Wanted] = list(namespace.wanted)
-        if self.dest == "named":
+        if self.dest == "arm":
             wanted.append(Wanted(words.pop(0)))
         elif words and not wanted:
             wanted.append(Wanted(UNNAMED))
-        if self.dest in ("named", "patches") and words:
+        if self.dest in ("arm", "patches") and words:
             wanted[-1].patches += map(Path, words)
-        elif self.dest == "fragments":
+        elif self.dest == "config":
             wanted[-1].fragments += map(Path, words)
         elif self.dest == "boot":
             wanted[-1].boot += words
@@ -153,68 +123,39 @@ class _ArmOption(argparse.Action):
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     check_time(options)
     if options.bisect:
-        if options.wanted or options.fail_if or options.baseline != BASE:
+        if options.wanted or options.fail_if:
             raise UserError(
-                "--bisect takes commits as they are: drop patches, --config, --boot, --baseline "
-                "and --fail-if."
+                "--bisect takes commits as they are: drop patches, --config, --boot and --fail-if."
             )
-        return run_bisect(
-            request_of(options, quick=options.quick),
-            parse_contract(ftbench_list(reporter)),
-            options.bisect,
-            options.metric,
-            reporter,
-            dry_run=options.dry_run,
-        )
+        return run_bisect(options, parse_contract(ftbench_list(reporter)), reporter)
     if options.metric != METRIC:
         raise UserError("--metric belongs to --bisect: give it GOOD..BAD.")
-    for this, other in (("json", "reply"), ("matrix", "setting")):
-        if getattr(options, this) and getattr(options, other):
-            raise UserError(f"--{this} and --{other} exclude each other: give one of them.")
-    # A patch may be read from standard input, once.
-    piped = any(Path("-") in wanted.patches for wanted in options.wanted)
-    options.wanted = [_plain(arm) for arm in options.wanted]
-    arms = tried_arms(options.wanted)
-    if not arms:
-        raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
-    names = [arm.name for arm in arms]
-    bases = {*arm_names(), *(names if len(names) > 1 else ())}
-    if options.baseline not in bases:
-        near = nearest(options.baseline, bases)
-        raise UserError(f"--baseline {options.baseline}: no other arm has this name; {near}")
-    if options.time and options.baseline != BASE:
-        raise UserError(f"--time compares with {BASE}: leave out --baseline.")
-    request = request_of(options, quick=options.quick, tried=arms)
-    request = replace(request, baseline=options.baseline)
-    if getattr(options, "command", ()):
-        program, *others = programs_of(options, None if piped else standard_input())
-        if others:
-            raise UserError("--root is given twice: `try` compares kernels, `count` roots, too.")
-        request = replace(request, experiments=(COUNT,), program=program)
-    if options.matrix:
-        release = release_of(request).name
-        request = replace(request, around=matrix_settings(release, quick=options.quick))
-    limits = _limits(options)
+    exclude(options, "json", "reply")
+    exclude(options, "matrix", "setting")
+    request = _request(options)
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
-        return run_times(options, request, contract, reporter)
+        return lab.run_times(options, request, contract, reporter)
     if options.dry_run:
-        return print_plan(request, contract, reporter)
-    measured = measure(request, contract, reporter)
-    tried = changes(measured.dataset, request.baseline)
-    dataset = measured.dataset
-    arm_of = dataset.catalog.arms
-    profiled = [
-        profile(request, contract, arm_of[changed.base], arm_of[changed.arm], side, cell, reporter)
-        for changed in tried
-        for side, cell in changed.examples().items()
-    ]
-    cases = {
-        changed.arm: [case for each in profiled if each.arm == changed.arm for case in each.cases]
-        for changed in tried
-    }
-    if measured.report:
-        write_report(dataset, request.out, base=request.baseline, profiled=cases)
+        return lab.print_plan(request, contract, reporter)
+    outcome, dataset, report = lab.measure(request, contract, reporter)
+    tried = changes(dataset)
+    cases, flames, status = (
+        defaultdict[str, list[Case]](list),
+        defaultdict[str, list[Path]](list),
+        0,
+    )
+    for changed in tried:
+        for side, cell in changed.examples().items():
+            again = example(request, dataset.catalog.arms[changed.arm], side, cell.case)
+            profiled = run_lab(again, contract, reporter)
+            status |= lab.print_failures(profiled, again)
+            results = [result for result in profiled.results if result.cell.arm != CONTROL]
+            functions = make_dataset(results, profiled.catalog)
+            cases[changed.arm] += functions.cases
+            flames[changed.arm] += write_figures(flame_graphs(functions), again.out)
+    if report:
+        write_report(dataset, request.out, cases)
     if options.json:
         print(dump_json(changes_document(tried, cases)), end="")
     elif options.reply:
@@ -225,96 +166,62 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             print_dataset(dataset, console)
         for changed in tried:
             print_comparison(compared_arms(changed, len(tried)), console)
-            for each in profiled:
-                if each.arm == changed.arm:
-                    print_profiled(each, console)
-        console.print(f"Report: {measured.report}", soft_wrap=True)
-    exceeded = [
-        said for changed in tried for limit in limits for said in _exceeding(changed, *limit)
+            for table in function_tables(cases[changed.arm], changed.arm):
+                print_table(table, console)
+            for file in flames[changed.arm]:
+                console.print(f"Flame graph: {file}", soft_wrap=True)
+        console.print(f"Report: {report}", soft_wrap=True)
+    sides = [
+        (
+            cell_name(cell.case.experiment, cell.case.params),
+            {name: base.median for name, (base, _) in cell.figures.items()},
+            {name: value.median for name, (_, value) in cell.figures.items()},
+        )
+        for changed in tried
+        for cell in changed.cells
     ]
-    for said in exceeded:
-        print(f"firsttouch: {said}", file=sys.stderr)
-    status = max((*(each.status for each in profiled), int(bool(exceeded))), default=0)
-    return print_failures(measured.outcome, request.out / "log", request.source) | status
+    status |= lab.print_exceeded(options.fail_if, sides)
+    return lab.print_failures(outcome, request) | status
 
 
-def _limits(options: argparse.Namespace) -> list[tuple[str, float]]:
-    limits = [limit_of(text) for text in options.fail_if]
-    for name, _ in limits:
+def _request(options: argparse.Namespace) -> Request:
+    for name, _ in options.fail_if:
         if name not in JUDGED:
             raise UserError(f"--fail-if {name}: no such count; {nearest(name, JUDGED)}")
-    return limits
+    # A patch may be read from standard input, once.
+    piped = any(Path("-") in arm.patches for arm in options.wanted)
+    # Plain files instead of mails, pipes and packed files.
+    options.wanted = [
+        Wanted(arm.name, list(read_patches(arm.patches)), list(map(read_fragment, arm.fragments)),
+               arm.boot)
+        for arm in options.wanted
+    ]  # fmt: skip
+    arms = tried_arms(options.wanted)
+    if not arms:
+        raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
+    request = request_of(options, tried=arms)
+    if options.command:
+        program, *others = programs_of(options, None if piped else standard_input())
+        if others:
+            raise UserError("--root is given twice: `try` compares kernels, `count` roots, too.")
+        request = replace(request, experiments=(COUNT,), program=program)
+    if options.matrix:
+        release = release_of(request).name
+        request = replace(request, around=matrix_settings(release, quick=options.quick))
+    return request
 
 
-def _exceeding(changed: Changes, name: str, percent: float) -> Iterator[str]:
-    """Yield a sentence for each cell in which a count grows by more than a limit."""
-    for cell in changed.cells:
-        if name in cell.figures:
-            change = change_percent(*(figure.median for figure in cell.figures[name]))
-            if change is not None and change > percent:
-                where = cell_name(cell.case.experiment, cell.case.params)
-                yield f"{name} {format_change(change)}, more than +{percent:g} % ({where})."
-
-
-def _plain(wanted: Wanted) -> Wanted:
-    """Return `wanted` with plain files in place of mails, pipes and packed files."""
-    return Wanted(
-        wanted.name,
-        list(read_patches(wanted.patches)),
-        [read_fragment(file) for file in wanted.fragments],
-        wanted.boot,
-    )
-
-
-@dataclass(frozen=True)
-class Profiled:
-    """A cell that was run again with counts by function, on `base` and on `arm`."""
-
-    arm: str
-    base: str
-    dataset: Dataset
-    folder: Path
-    status: int
-
-    @property
-    def cases(self) -> Sequence[Case]:
-        return self.dataset.cases
-
-
-def profile(
-    request: Request,
-    contract: Contract,
-    base: Arm,
-    arm: Arm,
-    side: str,
-    cell: CellChange,
-    reporter: Reporter,
-) -> Profiled:
-    size = cell.case.params.get("size")
-    folder = request.out / "functions" / arm.name / side
-    request = replace(
+def example(request: Request, arm: Arm, side: str, case: Case) -> Request:
+    """Return the request for a case with counts by function, on stock and on `arm`."""
+    size = case.params.get("size")
+    return replace(
         request,
-        machines=(cell.case.platform.machine,),
-        experiments=(cell.case.experiment.name,),
-        tried=(base, arm) if base.tried else (arm,),
-        baseline=base.name,
-        around=(load_setting(cell.case.platform.setting),),
+        machines=(case.platform.machine,),
+        experiments=(case.experiment.name,),
+        tried=(arm,),
+        around=(load_setting(case.platform.setting),),
         size=int(size) if size else None,
-        settings={
-            name: (str(value),) for name, value in cell.case.params.items() if name != "size"
-        },
+        settings={name: (str(value),) for name, value in case.params.items() if name != "size"},
         profile=True,
-        out=folder,
+        out=request.out / "functions" / arm.name / side,
     )
-    outcome = run_lab(request, contract, reporter)
-    status = print_failures(outcome, folder / "log", request.source)
-    results = [result for result in outcome.results if result.cell.arm in (base.name, arm.name)]
-    dataset = make_dataset(results, outcome.catalog)
-    return Profiled(arm.name, base.name, dataset, folder, status)
-
-
-def print_profiled(each: Profiled, console: Console) -> None:
-    for table in function_tables(each.cases, each.base, each.arm):
-        print_table(table, console)
-    for file in write_figures(flame_graphs(each.dataset), each.folder):
-        console.print(f"Flame graph: {file}", soft_wrap=True)

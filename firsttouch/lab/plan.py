@@ -46,7 +46,7 @@ HERE, SLURM, TASK = "here", "slurm", "task"
 class Request:
     """What the user asked for; an empty field means that of the default plan.
 
-    `tried` are arms without a file, which run with stock, its control and `baseline`.
+    `tried` are arms without a file, which run with stock and its control.
     `settings` are values of parameters, `around` settings of the catalogue. `quick` asks for
     the quick form of experiments, `profile` for counts by function. `architecture` is that of
     guests of KVM. `program` is what the experiment `COUNT` runs. `argv` are the words that ask for
@@ -59,7 +59,6 @@ class Request:
     experiments: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
     tried: tuple[Arm, ...] = ()
-    baseline: str = BASE
     size: int | None = None
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     around: tuple[Setting, ...] = (BARE,)
@@ -108,7 +107,7 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
         for name in ([setting.machine] if setting.machine else names)
     )
     machines = {name: load_machine(name) for name, _ in where}
-    beside = dict.fromkeys([BASE, CONTROL, request.baseline] if request.tried else request.arms)
+    beside = dict.fromkeys([BASE, CONTROL] if request.tried else request.arms)
     tried = {arm.name: arm for arm in request.tried}
     asked = [load_arm(name) for name in beside if name not in tried] + list(request.tried)
     catalog = load_catalog(experiment_names(), machines, arm_names()).adding(request.tried)

@@ -31,7 +31,7 @@ from firsttouch.building.store import locked, outcome_place
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import Release, load_release
-from firsttouch.errors import GuestError, UserError
+from firsttouch.errors import GuestError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job, build_parts, make_jobs
@@ -49,8 +49,6 @@ _POLL = 0.2
 def guests_at_once(jobs: int | None) -> int:
     """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow."""
     if jobs is not None:
-        if jobs < 1:
-            raise UserError(f"--jobs {jobs} is too few: give at least 1.")
         return jobs
     return max(1, min(processors(), available_memory() // MEMORY))
 

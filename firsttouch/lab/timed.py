@@ -46,7 +46,7 @@ from firsttouch.vm.host import (
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import DEADLINE, run_guest
 
-ROUNDS, QUICK_ROUNDS, MOST_ROUNDS = 20, 8, 1000
+ROUNDS, QUICK_ROUNDS = 20, 8
 # Of a cell in one boot.
 _REPEATS = 5
 # Memory of a guest, in bytes: a mapping without a size, and the rest. With less than 512 MiB in
@@ -70,9 +70,7 @@ class TimedPlan:
     note: str
 
 
-def plan_times(request: Request, release: str, contract: Contract, rounds: int) -> TimedPlan:
-    if not 1 <= rounds <= MOST_ROUNDS:
-        raise UserError(f"--boots {rounds} is out of range: give 1 to {MOST_ROUNDS:,}.")
+def plan_times(request: Request, release: str, contract: Contract) -> TimedPlan:
     tried = tuple(arm.name for arm in request.tried)
     arms = tuple(dict.fromkeys((BASE, CONTROL, *(request.arms or tried or ("on",)))))
     asked = request if tried else replace(request, arms=arms)
@@ -142,7 +140,7 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
         find_tool(DTC)
     check_writable(request.out)
     release = release_of(request)
-    timed = plan_times(request, release.name, contract, rounds)
+    timed = plan_times(request, release.name, contract)
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)

@@ -25,8 +25,6 @@ from firsttouch.tables import Json, parse_json
 from firsttouch.vm.host import choose_cpus, read_host
 
 ARCHITECTURES = ("x86_64", "aarch64")
-DEFAULT_SECONDS = 20
-_LEAST_SECONDS, _MOST_SECONDS = 5, 3600
 # The tasks that price the faults of a trace, and their seconds.
 PRICES = frozenset(
     [touch_name(kind, "base") for kind in ("store", "load-store", "read", "shared")]
@@ -36,14 +34,6 @@ _SHORT_SECONDS = 3
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 # Seconds after which a task counts as hung; the longest takes a fraction of one.
 _TIMEOUT = 20.0
-
-
-def check_seconds(seconds: int) -> None:
-    """Raise UserError for a time that is too short or too long."""
-    if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
-        raise UserError(
-            f"--seconds {seconds} is out of range: give {_LEAST_SECONDS} to {_MOST_SECONDS}."
-        )
 
 
 def survey_host(

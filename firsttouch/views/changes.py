@@ -97,8 +97,8 @@ def compared_arms(changes: Changes, arms: int | None = None) -> Comparison:
     return Comparison(
         (), (), (), tuple(lines),
         notes=tuple(_sentences(changes, hidden)),
-        title=f"{changes.arm} against {changes.base}, {where}: {changes.meaning}",
-        sides=(changes.base, changes.arm),
+        title=f"{changes.arm} against {BASE}, {where}: {changes.meaning}",
+        sides=(BASE, changes.arm),
         changes=columns,
     )  # fmt: skip
 
@@ -144,31 +144,26 @@ def changes_document(
     """Return what arms change as one JSON object; counts are those of whole cells.
 
     `profiled` has the cells that each arm ran again with counts by function;
-    the functions that changed have their instructions per fault or operation of the base.
+    the functions that changed have their instructions per fault or operation of stock.
     """
     return {
         "schema": SCHEMA,
         "arms": [
             {
                 "arm": changes.arm,
-                "baseline": changes.base,
                 "tried": changes.meaning,
                 "changed": bool(changes.of_kind("changed")),
                 "cells": [_cell_document(cell) for cell in changes.cells],
                 "functions": [
                     {"cell": cell_name(case.experiment, case.params), "function": row.function,
-                     _key(changes.base): row.values[changes.base], "arm": row.values[changes.arm]}
+                     BASE: row.values[BASE], "arm": row.values[changes.arm]}
                     for case in profiled.get(changes.arm, ())
-                    for row in changed_in(case, changes.base, changes.arm)
+                    for row in changed_in(case, changes.arm)
                 ],
             }
             for changes in tried
         ],
     }  # fmt: skip
-
-
-def _key(base: str) -> str:
-    return base if base == BASE else "baseline"
 
 
 def _cell_document(cell: CellChange) -> dict[str, Json]:
@@ -181,7 +176,7 @@ def _cell_document(cell: CellChange) -> dict[str, Json]:
         "per": cell.unit,
         "units": cell.units,
         "counts": {
-            metric: {_key(cell.base): base.median, "arm": value.median, "chance": base.noise}
+            metric: {BASE: base.median, "arm": value.median, "chance": base.noise}
             for metric, (base, value) in cell.figures.items()
         },
     }
@@ -212,7 +207,7 @@ def reply(
     for changes in tried:
         print_comparison(compared_arms(changes), console)
         cases = profiled.get(changes.arm, ())
-        print_tables(function_tables(cases, changes.base, changes.arm), console)
+        print_tables(function_tables(cases, changes.arm), console)
         console.print()
     words = ["firsttouch", *(word for word in argv if word != "--reply")]
     lines = [

@@ -20,6 +20,7 @@ from firsttouch.analysis.profile import (
     compare_functions,
     profiles_of,
 )
+from firsttouch.catalog.arms import BASE
 from firsttouch.views.rows import cell_name, format_params
 from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import heading, plain
@@ -108,11 +109,11 @@ def changed_functions(profiles: Mapping[str, Profile], units: float) -> list[Fun
     ]
 
 
-def changed_in(case: Case, base: str, arm: str) -> list[FunctionRow]:
-    profiles = {name: profile for name, profile in profiles_of(case).items() if name in (base, arm)}
+def changed_in(case: Case, arm: str) -> list[FunctionRow]:
+    profiles = {name: profile for name, profile in profiles_of(case).items() if name in (BASE, arm)}
     if len(profiles) < 2:
         return []
-    return changed_functions(profiles, units_of(case, base)[1])
+    return changed_functions(profiles, units_of(case)[1])
 
 
 def functions_table(
@@ -129,11 +130,11 @@ def functions_table(
     return Table(title, (UNITS[unit], *names, "change"), lines, note)
 
 
-def function_tables(cases: Sequence[Case], base: str, arm: str) -> Iterator[Table]:
+def function_tables(cases: Sequence[Case], arm: str) -> Iterator[Table]:
     for case in cases:
-        if rows := changed_in(case, base, arm):
+        if rows := changed_in(case, arm):
             title = f"functions of {cell_name(case.experiment, case.params)}"
-            yield functions_table(title, (base, arm), rows, units_of(case, base)[0])
+            yield functions_table(title, (BASE, arm), rows, units_of(case)[0])
 
 
 def folded(dataset: Dataset) -> str:

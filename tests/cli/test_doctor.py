@@ -80,11 +80,11 @@ def test_tools_that_no_package_provides_are_there(laboratory: Path) -> None:
 def test_what_only_tests_lack_is_no_failure(laboratory: Path) -> None:
     done = _doctor(laboratory, _tools(laboratory, _TOOLS[:2]))
     assert (done.returncode, done.stderr) == (0, "")
-    needs, _, tests = done.stdout.partition("The tests of make test")
-    tests, _, regress = tests.partition("The tests of make regress")
-    assert "MISSING" not in needs and "MISSING  tidy" in tests and "MISSING  slurm" in regress
-    last = regress.splitlines()[-1]
-    assert last.endswith("run `apt-get install --no-install-recommends tidy slurm`.")
+    *lines, remedy, last = done.stdout.splitlines()
+    missing = [line.split()[1] for line in lines if line.startswith("MISSING")]
+    assert missing == ["tidy", "slurm"]
+    assert remedy.endswith("run `apt-get install --no-install-recommends tidy slurm`.")
+    assert last == "The laboratory works here."
 
 
 def test_what_the_laboratory_lacks_is_installed_by_one_command(laboratory: Path) -> None:
@@ -110,14 +110,6 @@ def test_a_qemu_without_plugins_is_named(laboratory: Path) -> None:
     assert _doctor(laboratory, tools).returncode == 0
 
 
-def test_an_installed_tool_that_is_not_on_path_is_missing(laboratory: Path) -> None:
-    done = _doctor(laboratory, _tools(laboratory, ("make", "tidy-here"), ["qemu-system-arm"]))
-    assert done.returncode == 2
-    (sentence,) = done.stderr.splitlines()
-    assert "add the directories that hold qemu-here to PATH" in sentence
-    assert "apt-get" not in sentence
-
-
 def test_off_debian_the_tools_are_named(laboratory: Path) -> None:
     tools = _tools(laboratory, ("make",))
     (tools / "dpkg-query").unlink()
@@ -125,7 +117,7 @@ def test_off_debian_the_tools_are_named(laboratory: Path) -> None:
     done = _doctor(laboratory, tools)
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
-    assert sentence.endswith("install the packages that provide qemu-here.")
+    assert "install the packages that provide qemu-here, or" in sentence
 
 
 @pytest.mark.parametrize(

@@ -48,15 +48,12 @@ def test_the_first_commit_that_adds_instructions_is_found(
 ) -> None:
     before = git(history, "status", "--porcelain", "-b"), git(history, "for-each-ref")
     printed = bisect("HEAD~19..HEAD")
-    first, counts, title, head, function, *_ = printed.splitlines()
+    first, counts = printed.splitlines()
     short = git(history, "rev-parse", "--short", f"HEAD~{20 - _CULPRIT}")
     assert first == f"First bad commit: {short} mm: change {_CULPRIT}"
     assert counts.endswith("populate store 4k 8 MiB: 5,120,000 before, 5,140,480 since.")
-    assert title == "functions of populate store 4k 8 MiB"
-    assert head.split() == ["per", "fault", "before", "after", "change"]
-    assert function.split()[:4] == ["do_page_fault", "500.00", "510.00", "+10.00"]
-    # Two ends, at most five steps, and two with functions.
-    assert len(ran) <= 9
+    # Two ends, and at most five steps.
+    assert len(ran) <= 7
     # The repository is as it was, and the same command runs nothing again.
     assert (git(history, "status", "--porcelain", "-b"), git(history, "for-each-ref")) == before
     number = len(ran)

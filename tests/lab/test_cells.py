@@ -18,9 +18,9 @@ from firsttouch.catalog.experiments import (
 from firsttouch.cli.count import programs_of
 from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of
-from firsttouch.cli.survey import selected
+from firsttouch.cli.results import selected
 from firsttouch.errors import UserError
-from firsttouch.lab.cells import Cell, parse_layouts
+from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request, make_plan
 from firsttouch.lab.timed import plan_times
 from firsttouch.survey.tasks import all_tasks
@@ -34,15 +34,12 @@ def _parsed(command: str) -> list[Cell]:
     assert program == "firsttouch"
     options = full_parser().parse_args(words)
     if words[0] == "survey":
-        wanted = selected(options.experiment, options.settings)
+        wanted = selected(options.experiment, options.set)
         cells = [
             task.cell(SURVEYED) for task in all_tasks(SURVEYED) if wanted(task, task.cell(SURVEYED))
         ]
         return list({cell.identity: cell for cell in cells}.values())
-    layouts = getattr(options, "layouts", None)
-    request = request_of(
-        options, profile=words[0] == "profile", layouts=parse_layouts(layouts) if layouts else ()
-    )
+    request = request_of(options, profile=words[0] == "profile")
     if getattr(options, "time", False):
         return _timed(request)
     return list(make_plan(request, request.release, real_contract()).cells)
@@ -50,7 +47,7 @@ def _parsed(command: str) -> list[Cell]:
 
 def _timed(request: Request) -> list[Cell]:
     """Return the cells that `lab --time` measures of each arm, but those that are always there."""
-    timed = plan_times(request, request.release, real_contract(), 1)
+    timed = plan_times(request, request.release, real_contract())
     return [cell for cell in timed.plan.cells if cell.arm in request.arms]
 
 

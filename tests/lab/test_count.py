@@ -168,8 +168,8 @@ def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: P
     done = firsttouch("count", "--against", "before.json", "--", "./mybench", "more")
     assert done.returncode == 1
     assert done.stdout.splitlines()[0] == (
-        "It ended differently: 6.12 debian with exit status 0, 2 bytes of output; 6.12 debian "
-        "with exit status 1, 2 bytes that differ. Counts are of other work."
+        "It ended differently, by status or output; counts are of other work: 6.12 debian with "
+        "exit status 0, 2 bytes of output; 6.12 debian with exit status 1, 2 bytes of output."
     )
 
 

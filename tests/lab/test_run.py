@@ -15,7 +15,7 @@ import pytest
 
 from firsttouch.building.store import store_root
 from firsttouch.cli.main import full_parser as parser
-from firsttouch.cli.options import settings_of, size_of
+from firsttouch.cli.options import settings_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import Request, make_plan
@@ -155,7 +155,7 @@ def test_the_command_of_a_cell_on_a_tree_of_ones_own_runs_it_again(
     request = _asked(
         fake_lab, "again", source=options.source, machines=tuple(options.machine),
         experiments=tuple(options.experiment), arms=tuple(options.arm),
-        size=size_of("--size", options.size), settings=settings_of(options.settings),
+        size=options.size, settings=settings_of(options.set),
     )  # fmt: skip
     fake_lab.ran.clear()
     assert fake_lab.run(request).results == (wanted,)

@@ -214,10 +214,10 @@ def test_the_file_names_no_host_and_no_user(machine: _Machine, contract: Contrac
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--boots", "0"], "--boots 0 is out of range"),
-        (["--machine", "cortex-a72"], "leave out --machine"),
-        (["--layouts", "3"], "leave out --layouts"),
-        (["--on", "slurm"], "leave out --on"),
+        (["--boots", "0"], "--boots 0: give 1 to 1000."),
+        (["--machine", "cortex-a72"], "--time and --machine exclude each other"),
+        (["--layouts", "3"], "--time and --layouts exclude each other"),
+        (["--on", "slurm"], "--time and --on exclude each other"),
     ],
 )
 def test_what_only_counts_have_is_refused(

@@ -16,7 +16,7 @@ from pathlib import Path
 Finished = subprocess.CompletedProcess[str]
 
 # The commands that tests run often. What they import only when they need it, a fork does.
-_COMMANDS = "host", "kernel", "lab", "results", "survey", "trace", "tried"
+_COMMANDS = "kernel", "lab", "results", "tried"
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload([f"firsttouch.cli.{name}" for name in _COMMANDS])
 

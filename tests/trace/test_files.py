@@ -144,7 +144,7 @@ def test_a_running_program_that_was_replaced_gives_no_names(
             input=_FAULTS_FOR_EVER.replace("touch", f"touch_{name}"), text=True, check=True,
         )  # fmt: skip
     with subprocess.Popen([program]) as process:
-        done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "0.5")
+        done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "1")
         process.kill()
     assert done.returncode == 0, done.stderr
     traced = read_recording(tmp_path / "out/trace.data").trace
@@ -167,7 +167,7 @@ def test_a_jit_compilers_map_is_that_of_the_container(
         assert process.stdout is not None
         assert process.stdout.readline() == "/tmp/perf-1.map\n"
         (pid,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        done = firsttouch("trace", "--pid", pid, "--seconds", "0.5")
+        done = firsttouch("trace", "--pid", pid, "--seconds", "1")
         process.kill()
     assert done.returncode == 0, done.stderr
     site = read_trace(tmp_path / "out" / FILE_NAME).sites[0]
@@ -191,7 +191,7 @@ def test_a_process_in_another_mount_namespace_is_named_by_its_own_files(
     with subprocess.Popen(["unshare", "--mount", "sh", "-c", script], cwd=tmp_path) as process:
         while Path(f"/proc/{process.pid}/exe").readlink().name != "program":
             time.sleep(0.05)
-        done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "0.5")
+        done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "1")
         process.kill()
     assert done.returncode == 0, done.stderr
     trace = read_trace(tmp_path / "out" / FILE_NAME)

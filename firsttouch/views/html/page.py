@@ -70,28 +70,23 @@ class Section:
 
 
 def write_report(
-    dataset: Dataset, directory: Path, base: str = BASE,
-    profiled: Mapping[str, Sequence[Case]] | None = None,
-) -> Path:  # fmt: skip
+    dataset: Dataset, directory: Path, profiled: Mapping[str, Sequence[Case]] | None = None
+) -> Path:
     """Write `directory`/report.html; return the file. The same arguments give the same bytes."""
     file = directory / FILE_NAME
-    write_atomically(file, render(dataset, base, profiled))
+    write_atomically(file, render(dataset, profiled))
     return file
 
 
-def render(
-    dataset: Dataset, base: str = BASE,
-    profiled: Mapping[str, Sequence[Case]] | None = None,
-) -> str:  # fmt: skip
+def render(dataset: Dataset, profiled: Mapping[str, Sequence[Case]] | None = None) -> str:
     """Return report.html for `dataset`: one file that loads nothing else.
 
-    Tried arms are compared with the arm `base`. `profiled` has, by arm, the cells that ran again
-    with counts by function.
+    `profiled` has, by arm, the cells that ran again with counts by function.
     """
-    tried = changes(dataset, base)
+    tried = changes(dataset)
     sections = list(_tried(tried, profiled or {}) if tried else _sections(dataset))
     sections.append(Section("provenance", "Provenance", [_ORIGINS], tables=[origins(dataset)]))
-    title = f"{'; '.join(each.meaning for each in tried)} against {base}" if tried else _TITLE
+    title = f"{'; '.join(each.meaning for each in tried)} against {BASE}" if tried else _TITLE
     return page_template("report.html.j2").render(
         style=Markup(page_style(dataset.catalog)),
         title=title,
@@ -108,7 +103,7 @@ def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> 
         both, cases = compared_arms(changed), profiled.get(changed.arm, ())
         tables = comparison_tables(both)
         yield Section(f"changes-{place}", both.title, both.notes, tables=tables)
-        functions = list(function_tables(cases, changed.base, changed.arm))
+        functions = list(function_tables(cases, changed.arm))
         flames = [
             Chart(picture.title, "", picture)
             for number, case in enumerate(cases)
