@@ -46,10 +46,8 @@ def run_bisect(options: argparse.Namespace, contract: Contract, reporter: Report
     first = replace(request, source=repository.tree(good, reporter))
     plan = make_plan(first, release_of(first).name, contract)
     if len(plan.cells) != 1:
-        raise UserError(
-            f"--bisect follows one cell, and {len(plan.cells)} are selected: select one by "
-            "--experiment, --set and --size."
-        )
+        number = len(plan.cells)
+        raise UserError(f"--bisect follows one cell, and {number} are selected: use --set, --size.")
     experiment = plan.catalog.experiments[plan.cells[0].experiment]
     name = cell_name(experiment, plan.cells[0].params)
     if metric not in (names := {*JUDGED, *(each.name for each in experiment.metrics)}):

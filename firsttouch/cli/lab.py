@@ -23,7 +23,7 @@ from firsttouch.files import ARMS, EXPERIMENTS, MACHINES, SETTINGS, write_atomic
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Parts, check_changes, make_job, parts_of, stored_part
 from firsttouch.lab.plan import HERE, SLURM, TASK, Plan, Request, make_plan
-from firsttouch.lab.results import FILE_NAME, Times
+from firsttouch.lab.results import Times
 from firsttouch.lab.run import RunResults, guests_at_once, release_of, run_lab, run_task, source_of
 from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
 from firsttouch.progress import Reporter
@@ -85,8 +85,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         print_dataset(dataset, output_console())
     elif report:
         print_answers(dataset, str(report), output_console())
-    if report and (options.json or options.table):
-        reporter.say(f"Report: {report}")
     return print_failures(outcome, request)
 
 
@@ -232,7 +230,6 @@ def run_times(
         return 0
     times = time_cells(request, contract, rounds, reporter)
     show_times(times, json=options.json, every=options.table)
-    reporter.say(f"Every sample is in {request.out / FILE_NAME}.")
     return 0
 
 

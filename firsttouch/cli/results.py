@@ -228,10 +228,7 @@ def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
         if ours and theirs and not timings:
             raise UserError(f"{a} and {b} have no results in common: compare two of a kind.")
         if timings == {"kvm"}:
-            raise UserError(
-                "times of two runs have different disturbances: measure both kernels in one run, "
-                "by `firsttouch try PATCH --time`."
-            )
+            raise UserError("measure both kernels in one run, by `firsttouch try PATCH --time`.")
         if timings == {"host"}:
             comparison = compared_surveys(a, b)
         else:

@@ -124,9 +124,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     check_time(options)
     if options.bisect:
         if options.wanted or options.fail_if:
-            raise UserError(
-                "--bisect takes commits as they are: drop patches, --config, --boot and --fail-if."
-            )
+            raise UserError("--bisect takes commits as they are: drop patches and --fail-if.")
         return run_bisect(options, parse_contract(ftbench_list(reporter)), reporter)
     if options.metric != METRIC:
         raise UserError("--metric belongs to --bisect: give it GOOD..BAD.")
