@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.errors import UserError, nearest
+from firsttouch.errors import UserError
 from firsttouch.files import LINUX
 from firsttouch.tables import read, read_toml
 
@@ -51,5 +51,6 @@ def version_of(name: str) -> tuple[int, ...]:
 def load_release(name: str) -> Release:
     releases = release_names()
     if name not in releases:
-        raise UserError(f"unknown release {name!r}: {nearest(name, releases)}")
+        known = ", ".join(releases)
+        raise UserError(f"unknown release {name!r}: use one of {known}, or a tree by --source.")
     return read(read_toml(LINUX / "hooks" / name / "source.toml"), Release, name=name)

@@ -43,7 +43,7 @@ _FIRST = 12
 PROGRAM = f"""
 --packages NAMES  Debian packages of {_SUITE} for its root, with commas (default: the command's
                   name)
---root PATH...    a folder or tar of yours instead of packages; `count` compares several
+--root PATH...    your own root instead of packages, a folder or tar; `count` compares several
 --copy FILE...    a file for its working directory
 --cpus 1-8        CPUs of the guest (default 1)
 --nodes 1-8       NUMA nodes of the guest (default 1)
@@ -52,12 +52,12 @@ PROGRAM = f"""
 _OPTIONS = f"""
 --release R...     a kernel release (default: {DEFAULT_RELEASE})
 --arm NAME...      a kernel of arms/ (default: {_DEBIAN}, which is not built)
---against FILE     compare with an answer of --json
---layouts LAYOUTS  count in N layouts, and print the range of changes (default 1)
---functions        count the kernel's instructions by function, and system calls by name, too
+--against FILE     compare with stored --json output
+--layouts LAYOUTS  count in N layouts, and print the range of the changes (default 1)
+--functions        also count kernel instructions by function, and system calls by name
 --json             print the counts as JSON
 --out DIR          output directory (default out/count)
-COMMAND...         the command and its words
+COMMAND...         a command with arguments
 """
 
 
@@ -90,9 +90,9 @@ class Counted:
 def count_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "firsttouch count [options] -- COMMAND..."
     parser.description = (
-        "Run a program of arm64 in a guest, and count all that it and its children execute, "
-        "their own code and the kernel's. Counts are exact and the same on every host. They "
-        "are not time, and know nothing of devices, contention and preemption."
+        "Run an arm64 program in a guest, and count everything that it and its children execute, "
+        "in user space and in the kernel. Counts are exact and the same on every host. They are "
+        "not times, and do not include devices, contention or preemption."
     )
     declare(parser, PROGRAM + LIMITS + _OPTIONS, _run)
 
@@ -104,7 +104,7 @@ def programs_of(options: argparse.Namespace, read: Path | None = None) -> list[U
     """
     words = tuple(options.command)
     if not words:
-        raise UserError("no command: write it behind --, such as: firsttouch count -- perl -e 1")
+        raise UserError("no command: write it after --, such as: firsttouch count -- perl -e 1")
     exclude(options, "packages", "root")
     own = Path(words[0])
     # An absolute path is one of the root, where that has more than the libraries.
@@ -227,10 +227,10 @@ def ended(counted: Sequence[Counted]) -> str:
     if len({each.state for each in counted}) > 1:
         each_with = [f"{each.label} with {end}" for each, end in zip(counted, ends, strict=True)]
         return (
-            "It ended differently, by status or output; counts are of other work: "
+            "The outcomes differ, by status or output, so the counts do not compare: "
             f"{'; '.join(each_with)}."
         )
-    said = f"It ended{' alike on all kernels' * (len(counted) > 1)}: {ends[0]}."
+    said = f"{'The same outcome on all kernels' if len(counted) > 1 else 'Ended'}: {ends[0]}."
     for name, tolerated in _MEMORY.items():
         values = [each.counts.get(name, 0.0) for each in counted]
         if max(values) - min(values) > tolerated * max(values):
@@ -238,7 +238,7 @@ def ended(counted: Sequence[Counted]) -> str:
                 f"{format_value(value)} on {each.label}"
                 for value, each in zip(values, counted, strict=True)
             )
-            said += f" But its memory differs: {_words(name)} {on}."
+            said += f" But its memory use differs: {_words(name)} {on}."
     return said
 
 

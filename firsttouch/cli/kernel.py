@@ -55,7 +55,7 @@ _BUILD = f"""{SOURCE}
 """
 _PACKAGE = f"""{SOURCE}
 --flavour {{{",".join(FLAVOURS)}}}  Debian's configuration (default {CLOUD})
---stock  without the features
+--stock  build it without the features
 """
 _SERIES = f"""{SOURCE}
 --feature NAME...  only the series of this feature (default: each)
@@ -67,8 +67,8 @@ _GUEST = f"""{SOURCE}
 --arm NAME      how the kernel is built and booted (default: on)
 --kernel FILE   boot this arm64 image, with the boot words of {BASE} or of --arm; nothing is built
 --machine M     a machine of machines/ (default {DEFAULT_MACHINE})
---exec CMD      run a command by busybox's shell instead of a shell
---share FOLDER  copy a folder to /share, and back at the end what was changed or made there
+--exec CMD      run a command (by busybox sh) instead of an interactive shell
+--share FOLDER  copy a folder to /share, and new and changed files back at the end
 --cpus 1-8      CPUs of the guest (default 1)
 --memory BYTES  memory of the guest (default 4G)
 """
@@ -79,7 +79,7 @@ def kernel_options(kernel: argparse.ArgumentParser) -> None:
         "fetch": (_fetch, "fetch the newest source of a release", _FETCH),
         "build": (_build, "build one image and print its path", _BUILD),
         "package": (_package, "build a Debian package and print its path", _PACKAGE),
-        "series": (_series, "write the series, for git am, as git's user", _SERIES),
+        "series": (_series, "write the patch series for git am, as git's user", _SERIES),
     })  # fmt: skip
 
 
@@ -291,7 +291,7 @@ def _prune(options: argparse.Namespace, _reporter: Reporter) -> int:
         raise UserError("--keep is missing: give how many bytes may stay, such as 20G.")
     removed = prune(options.keep)
     _print(removed)
-    print(f"removed {_size(removed)}; {_size(items())} stay below {store_root()}")
+    print(f"removed {_size(removed)}; {_size(items())} left in {store_root()}")
     return 0
 
 

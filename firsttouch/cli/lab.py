@@ -37,7 +37,7 @@ from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import output_console
 from firsttouch.views.times import print_times, times_document
 
-RESUMED = "finished cells are kept; run the same command to resume"
+RESUMED = "finished cells are saved; run the same command to resume"
 # Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an
 # x86-64 host at 2.5 GHz.
 _OBJECT, _GUEST = 1.0, 10.0

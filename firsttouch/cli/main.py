@@ -42,7 +42,7 @@ _COMMANDS = {
     "lab": ("lab", "build kernels, boot them, measure and compare"),
     "try": ("tried", "measure what a patch, a configuration or a boot parameter costs"),
     "profile": ("lab", "count kernel instructions by function, as a flame graph"),
-    "count": ("count", "count any program of arm64 exactly, user and kernel, in guests"),
+    "count": ("count", "count all that an arm64 program executes, user and kernel"),
     "guest": ("kernel", "run a shell or a command in a guest"),
     "survey": ("results", "measure first touches on this host and its kernel"),
     "trace": ("results", "trace a program's page faults and suggest remedies"),

@@ -50,12 +50,12 @@ _TRACE = """
 --json             print trace.json on standard output; what the command prints goes to standard
                    error
 --no-call-chains   record less of each fault: no flame graph, and fewer faults lost
---no-survey        do not measure for three seconds what a fault costs here, where no survey is
---pid N            trace a process that runs, with all its threads
+--no-survey        skip the three-second measurement of fault costs, made without a survey
+--pid N            trace a running process, with all its threads
 --seconds N        with --pid: how long (default: until it ends, or Ctrl-C)
---try N            run the command again with remedy N, if it is a variable, and print what was
-                   predicted and measured
-COMMAND...         the command and its words
+--try N            run the command again with remedy N, if that is an environment variable, and
+                   print the predicted and the measured faults
+COMMAND...         a command with arguments
 """
 _REPORT = "DIR  a directory of `lab` or `trace`"
 _COMPARE = """

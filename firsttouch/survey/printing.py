@@ -62,7 +62,7 @@ def host_facts(host: Host) -> dict[str, str]:
         "measured on": f"CPU {', '.join(host.cpus)}",
         "huge pages": ", ".join(f"{p} {host.thp[p]}" for p in _POLICIES if p in host.thp) or "none",
         "mTHP": "; ".join(f"{policy}: {', '.join(sizes)}" for policy, sizes in mthp.items())
-        or "none (6.8 or later may have it)",
+        or "none (needs Linux 6.8)",
     }
     if host.before.governor:
         facts["governor"] = host.before.governor
@@ -86,7 +86,7 @@ def _print_touches(findings: Findings, console: Console) -> None:
     ]
     names = ("by", "page")
     figures = ("faults", "processor", "spread", "elapsed", "spread", "to floor")
-    title = "First touch, ns a page: medians, and the width of the middle half"
+    title = "First touch, ns per page: median and interquartile range"
     print_tables([Table(title, (*names, *figures), rows, names=2)], console)
     floor = kind_name(FLOOR, findings.host)
     console.print(f"The floor is {floor}, by processor time.", style="dim")
@@ -113,7 +113,7 @@ def _print_caches(findings: Findings, console: Console) -> None:
         words = (time.middle.words(decimals=2) if time else "-" for time in times)
         rows.append((cache.level.upper(), *sizes, format_size(cache.way_size), *words))
     figures = ("size", "ways", "line", "way", "hit", "conflict")
-    title = "Caches, and ns a read: of lines that hit, and of one more than a set has ways"
+    title = "Caches, and ns per read: hits, and conflicts of one line more than a set has ways"
     if rows:
         print_tables([Table(title, ("", *figures), rows)], console)
     else:
@@ -147,12 +147,12 @@ def _figures(findings: Findings) -> Iterator[tuple[tuple[str, str], Figure]]:
     for touch in findings.touches:
         what = f"{kind_name(touch.kind, findings.host)}, {format_size(touch.page_size)}"
         if touch.busy:
-            yield (what, "faults a page"), Figure("faults", (round(touch.faults, 2),))
-            yield (what, "ns a page"), touch.busy
+            yield (what, "faults per page"), Figure("faults", (round(touch.faults, 2),))
+            yield (what, "ns per page"), touch.busy
     for found in findings.conflicts:
         for name, time in (("hit", found.hit), ("conflict", found.conflict)):
             if time:
-                yield (found.cache.level.upper(), f"{name}, ns a read"), time
+                yield (found.cache.level.upper(), f"{name}, ns per read"), time
 
 
 def _line(what: str, metric: str, a: Figure, b: Figure) -> Line:

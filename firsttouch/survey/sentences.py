@@ -14,7 +14,7 @@ from firsttouch.vm.host import WRITE_INTENT
 
 _GIB = 1 << 30
 # What the sign means in all times.
-PLUS_MINUS = "A time is a median; ± is half the width of the middle half of its samples."
+PLUS_MINUS = "Times are medians; ± is half the interquartile range of the samples."
 # With more page faults than these in 2 MiB, there was no huge page.
 _SPLIT = 100
 
@@ -49,7 +49,7 @@ def _verdict(findings: Findings) -> str:
     if not findings.atomics:
         reasons = [t.unavailable for t in findings.touches if t.kind in ATOMICS]
         why = reasons[0] if reasons else "nothing was measured"
-        return f"Whether this host is affected is not known: {why}."
+        return f"It is unknown whether this host is affected: {why}."
     if not findings.doubled:
         return "This host is not affected: atomics take one fault at the first touch of a page."
     text = "This host is affected: atomics take two faults at the first touch of a page"
@@ -74,7 +74,7 @@ def _extra(findings: Findings) -> Middle | None:
 def _double_fault(findings: Findings) -> Iterator[str]:
     twice = findings.doubled
     once = [touch for touch in findings.atomics if touch not in twice]
-    for touches, store in ((twice, "by a store one"), (once, "like a store")):
+    for touches, store in ((twice, "a store takes one"), (once, "like a store")):
         if touches:
             names = format_list([kind_name(t.kind, findings.host) for t in touches], len(ATOMICS))
             faults = f"{touches[0].faults:.2f} page faults"
@@ -85,11 +85,11 @@ def _cost(findings: Findings) -> Iterator[str]:
     store = findings.touch("store")
     worst = next(iter(findings.doubled or findings.atomics), None)
     if not (store and worst):
-        yield "The cost is not known: the first touches were not measured."
+        yield "The cost is unknown: first touches were not measured."
         return
     yield (
-        f"A GiB first touched by {kind_name(worst.kind, findings.host)} takes {per_gib(worst)} of "
-        f"processor time, by a store {per_gib(store)}."
+        f"First touches of 1 GiB take {per_gib(worst)} of CPU time by "
+        f"{kind_name(worst.kind, findings.host)}, {per_gib(store)} by a store."
     )
 
 
@@ -97,8 +97,8 @@ def _huge_pages(findings: Findings) -> Iterator[str]:
     store, huge = findings.touch("store"), findings.touch("store", "2m")
     if huge and store and huge.faults < _SPLIT:
         yield (
-            f"In huge pages of 2 MiB a store touches a GiB with {_faults(huge)} and in "
-            f"{per_gib(huge)}, in base pages with {_faults(store)} and in {per_gib(store)}."
+            f"First touches of 1 GiB by a store take {_faults(huge)} and {per_gib(huge)} in 2 MiB "
+            f"huge pages, {_faults(store)} and {per_gib(store)} in base pages."
         )
 
 
@@ -111,25 +111,25 @@ def _conflict(found: ConflictFinding, findings: Findings) -> str:
     if not (found.hit and found.conflict):
         return f"The set conflict of the {level} was not measured: {found.unavailable}."
     hit, conflict = found.hit.middle.words("ns"), found.conflict.middle.words("ns")
-    text = f"One line more than the {ways} ways of a set of the {level} makes "
+    text = f"With one line more than the {ways} ways of an {level} set, a read takes {conflict} "
     if found.conflict.median > found.hit.median and found.hit.differs(found.conflict):
-        text += f"a read take {conflict} instead of {hit}"
+        text += f"instead of {hit}"
     else:
-        text += f"no difference beyond noise ({conflict} a read instead of {hit})"
+        text += f"instead of {hit}, which is noise"
     if findings.host.virtual and found.cache.way_size > findings.host.page_size:
         # Guest and host addresses have the same bits only within a page.
-        text += "; this virtual machine's physical addresses need not be the host's"
+        text += "; physical addresses of a virtual machine may differ from the host's"
     return f"{text}."
 
 
 def _certainty(findings: Findings) -> Iterator[str]:
     if findings.noisy:
         yield (
-            f"Times of {format_list(findings.noisy)} vary too much on this host: stop other "
-            f"programs (the load is {findings.host.before.load:.1f}), set the frequency governor "
-            "to performance, or give a larger --seconds; page faults are counts without noise."
+            f"The times of {format_list(findings.noisy)} are too noisy: stop other programs (load "
+            f"{findings.host.before.load:.1f}), set the frequency governor to performance, or use "
+            "a larger --seconds."
         )
     if findings.interrupted:
         yield "The survey was interrupted: figures are from the samples before that."
     if findings.failures:
-        yield f"Tasks that failed and are left out: {'; '.join(findings.failures)}."
+        yield f"Failed and left out: {'; '.join(findings.failures)}."

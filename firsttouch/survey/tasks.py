@@ -164,5 +164,5 @@ class Survey:
             if sample.task == task:
                 return sample.error or sample.unavailable or "nothing was measured"
         if self.interrupted:
-            return "the survey was interrupted before it"
-        return "there was no time for it: give a larger --seconds"
+            return "the survey was interrupted"
+        return "not enough time, use a larger --seconds"

@@ -119,21 +119,21 @@ def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Chart]:
     counts = f"{trace.faults:,} faults in {trace.seconds:.2f} s: {kinds}."
     yield Chart(
         "Faults over time",
-        "Each bar counts the faults of a part of the time, by kind.",
+        "Each bar counts the faults in a time slice, by kind.",
         Picture("time", "Faults over time", counts, draw_timeline(totals, WIDTH)),
     )
     if any(len(chain) > 1 for chain in totals.stacks):
         faults = kind_chains(totals, symbols)
         yield Chart(
             "Faults by the functions that were called",
-            "A box is as wide as its share of the faults; below it is what it calls, and in the "
-            "end the kind of the faults, in brackets.",
+            "A box is as wide as its share of the faults. Below it are the functions that it "
+            "calls, and last the kind of the faults, in brackets.",
             Picture("calls", "Faults by calls", counts, draw_calls(faults, WIDTH)),
         )
     yield Chart(
         "The address space",
-        "The process with most faults; each strip is a part of its addresses that it touched, "
-        "with no large gap, by the kinds of faults that its pages had.",
+        "The process with the most faults. Each strip is a range of touched addresses without a "
+        "large gap, coloured by the kind of the pages' faults.",
         Picture("map", "The address space", counts, draw_map(totals, trace.page_size, WIDTH)),
     )
 

@@ -103,10 +103,7 @@ def doubts(trace: Trace) -> Iterator[str]:
         how = f"with status {code}" if code > 0 else f"by signal {-code} ({strsignal(-code)})"
         yield f"The command ended {how}."
     if not trace.complete:
-        yield (
-            "The recorder was killed, or its disk was full: what it had written until then is "
-            "shown."
-        )
+        yield ("The recorder was killed, or its disk was full: the recorded part is shown.")
     if trace.lost:
         share = f"{100 * trace.lost / (trace.faults + trace.lost):.2f} %"
         bound = ", so the number of doubles is a lower bound" if trace.lower_bound else ""
@@ -116,9 +113,8 @@ def doubts(trace: Trace) -> Iterator[str]:
         )
     if trace.detached:
         yield (
-            f"{', '.join(trace.detached)}: the kernel ends tracing where a program gets other "
-            "rights or may not be read, so its faults and those of its children are missing. "
-            "Trace as root."
+            f"{', '.join(trace.detached)}: the kernel stops tracing set-user-ID and unreadable "
+            "programs, so their faults and their children's are missing. Trace as root."
         )
 
 
@@ -130,16 +126,16 @@ def _limits(trace: Trace) -> Iterator[str]:
         yield f"The time is by the survey in {trace.basis}, without {left} of other kinds."
     if trace.unseen and trace.unseen > _LEAST * trace.faults:
         yield (
-            f"{format_number_of(trace.unseen, 'more faults')} were taken in the kernel and are in "
-            "no event of perf, or only root may see them."
+            f"{format_number_of(trace.unseen, 'more faults')} were taken in the kernel, where perf "
+            "reports none or only to root."
         )
     if trace.nameless > _LEAST * trace.faults:
         runtime = trace.programs[0].name if trace.programs else ""
         tool = next((tool for name, tool in _JITS.items() if runtime.startswith(name)), _JIT)
         yield (
             f"{format_number_of(trace.nameless, 'faults')} "
-            f"({format_share(trace.nameless, trace.faults)}) are in code that was made while the "
-            f"program ran, and has no names: {tool} writes them."
+            f"({format_share(trace.nameless, trace.faults)}) are in JIT-compiled code without "
+            f"symbols: {tool} provides them."
         )
 
 

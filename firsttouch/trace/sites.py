@@ -35,7 +35,7 @@ class Location:
 
     def __str__(self) -> str:
         if self.object == JIT and not self.function:
-            return "code that a JIT compiler made"
+            return "JIT-compiled code"
         name = shortened(self.function) or f"{PurePath(self.object).name}+{self.offset:#x}"
         # A C library's functions in assembly have a line for each of their loops.
         line = self.line and not self.file.endswith(".S")

@@ -53,7 +53,7 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
         console.print()
     for sentence in _not_reproduced(figures):
         console.print(plain(sentence))
-    console.print("Every row: the same command with --table.")
+    console.print("All rows: the same command with --table.")
     # A path that is broken across lines cannot be pasted.
     console.print(plain(f"Report: {report}"), soft_wrap=True)
 

@@ -73,7 +73,7 @@ def compared_arms(changes: Changes, arms: int | None = None) -> Comparison:
             ]
             title = f"{side}, {UNITS[unit]}"
             heads = ["settings"] * (len(settings) > 1)
-            columns[title] = ("change", "of all", *(JUDGED[metric] for metric in others), *heads)
+            columns[title] = ("change", "relative", *(JUDGED[metric] for metric in others), *heads)
             for cell, times in alike:
                 platform = cell.case.platform
                 where = f", {platform}" if len(platforms) > 1 else ""
@@ -116,7 +116,7 @@ def _sentences(changes: Changes, hidden: int) -> Iterator[str]:
     """Return what the table does not say; `hidden` changed cells are not in it."""
     equal, chance = changes.of_kind("equal"), changes.of_kind("chance")
     if hidden:
-        yield f"and {hidden:,} more cells changed: the report has them."
+        yield f"{format_number_of(hidden, 'more cells')} changed: see the report."
     if equal + chance and not changes.of_kind("changed"):
         yield "Nothing changed."
     if equal:
@@ -124,7 +124,7 @@ def _sentences(changes: Changes, hidden: int) -> Iterator[str]:
         words = format_list(judged, most=len(PATH))
         yield f"{words[0].upper()}{words[1:]} are equal in {_cells(equal)}."
     if chance:
-        yield f"Within noise, as stock booted twice differs as much: {_cells(chance)}."
+        yield f"Within noise (stock booted twice differs as much): {_cells(chance)}."
     if left := changes.of_kind("not judged"):
         yield f"Not judged, because they count no instructions: {_cells(left)}."
 
@@ -184,10 +184,9 @@ def _cell_document(cell: CellChange) -> dict[str, Json]:
 
 _WIDTH = 72
 _LIMITS = (
-    "These are counts of an emulated CPU, and counts are not times. They do not show what waits "
-    "for memory, for a lock or for another CPU, what a CPU predicts or runs ahead, or how long a "
-    "barrier or a TLB invalidation takes. Cache misses are those of a model with LRU replacement "
-    "and without prefetching; they also change when code moves."
+    "These are counts of an emulated CPU, not times. They do not show memory latency, lock "
+    "contention, speculation, or the latency of barriers and TLB invalidations. Cache misses come "
+    "from a model with LRU replacement and no prefetching, and also change when code moves."
 )
 
 

@@ -21,6 +21,7 @@ from firsttouch.analysis.profile import (
     profiles_of,
 )
 from firsttouch.catalog.arms import BASE
+from firsttouch.quantities import format_number_of
 from firsttouch.views.rows import cell_name, format_params
 from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import heading, plain
@@ -95,7 +96,7 @@ def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> N
     }:
         console.print(plain(f"Not available: {why}."), soft_wrap=True)
     left = len(rows) - len(shown)
-    note = f"{left:,} more functions: --table prints each." if left else ""
+    note = f"{format_number_of(left, 'more functions')}: --table prints all." if left else ""
     head = ("function", *profiles, *(["change"] if others else []))
     print_table(Table("", head, lines, note), console)
 

@@ -84,7 +84,7 @@ def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experimen
 
 
 # Heads of the columns of changes over layouts.
-SPREAD = ("least", "median", "most")
+SPREAD = ("min", "median", "max")
 
 
 def spread_words(row: Row) -> tuple[str, ...]:

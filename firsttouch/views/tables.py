@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from firsttouch.quantities import format_number_of
 from firsttouch.views.terminal import heading, plain
 
 _SHORTEST = 20
@@ -54,7 +55,7 @@ class Table:
     def most(self, rows: int | None) -> Table:
         """Return the table with its first rows, and a note that counts the others."""
         left = len(self.rows) - len(self.rows[:rows])
-        note = f"and {left:,} more: the same command with --table" if left else self.note
+        note = f"and {format_number_of(left, 'more rows')}" if left else self.note
         return replace(self, rows=self.rows[:rows], note=note)
 
 

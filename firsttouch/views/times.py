@@ -55,8 +55,8 @@ def print_times(
         for row in shown
     ]
     note = (
-        "The time is the median of boots; each change has its interval of 95 % over boots. "
-        "none: no difference shown, because the interval contains 0."
+        "Times are medians over boots; changes have 95 % confidence intervals. none: the interval "
+        "contains 0."
     )
     head = (*names, BASE, *arms)
     print_table(Table("", head, lines, note, names=len(names), wraps={0: 12}), console)
@@ -87,7 +87,7 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
     timed = [row for row in rows if row.metric == ELAPSED]
     if len(times[0].boots) < LEAST_BOOTS:
         boots = format_number_of(len(times[0].boots), "boots")
-        yield f"Too few for an interval: {boots} of each arm; give --boots {LEAST_BOOTS}."
+        yield f"Too few for a confidence interval: {boots} of each arm; use --boots {LEAST_BOOTS}."
     for name in (arm for arm in results_by_arm(times) if arm != BASE):
         changes = [row.changes[name] for row in timed if name in row.changes]
         less = sum(change.high < 0 for change in changes)

@@ -8,7 +8,7 @@ import re
 import select
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -73,6 +73,16 @@ def test_a_command_gives_its_status_and_the_files_that_it_made(
     assert (done.returncode, done.stdout) == (3, "given\n2\n"), done.stderr
     assert (tmp_path / "shared/below/made").read_text() == "made\n"
     assert (tmp_path / "shared/given").stat().st_mtime > 1_000_000
+
+
+@pytest.mark.parametrize("words", [(), ("--arm", "on")])
+def test_a_foreign_image_boots_with_no_words_unless_an_arm_is_given(
+    firsttouch: Firsttouch, images: Callable[[str, bool], Path], words: tuple[str, ...]
+) -> None:
+    image = images("6.12", True)
+    done = firsttouch("guest", "--kernel", image, *words, "--exec", "cat /proc/cmdline")
+    assert done.returncode == 0, done.stderr
+    assert ("write_intent" in done.stdout) == bool(words)
 
 
 def test_a_guest_that_ends_before_its_command_gives_no_status(firsttouch: Firsttouch) -> None:

@@ -65,7 +65,7 @@ def test_a_program_on_two_releases_without_a_build(firsttouch: Firsttouch, myben
     assert done.returncode == 0, done.stderr
     assert "Building kernel" not in done.stderr
     state, head, *rows = done.stdout.splitlines()
-    assert state == "It ended alike on all kernels: exit status 0, 2 bytes of output."
+    assert state == "The same outcome on all kernels: exit status 0, 2 bytes of output."
     assert head.split() == ["6.12", "debian", "7.3", "debian", "change"]
     assert any(row.startswith("instructions kernel") and row.endswith("%") for row in rows)
     old, new = _counts(firsttouch("count", "--json", *words))
@@ -130,7 +130,7 @@ def test_a_program_reads_a_file(firsttouch: Firsttouch, tmp_path: Path, named: b
             cwd=tmp_path, env=firsttouch.environment(), stdin=lines,
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-    assert done.stdout.startswith("It ended: exit status 0, 8 bytes of output.\n")
+    assert done.stdout.startswith("Ended: exit status 0, 8 bytes of output.\n")
 
 
 def test_a_program_without_input_ends(firsttouch: Firsttouch) -> None:
@@ -139,7 +139,7 @@ def test_a_program_without_input_ends(firsttouch: Firsttouch) -> None:
         cwd=firsttouch.directory, env=firsttouch.environment(), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert done.stdout.startswith("It ended: exit status 0, 2 bytes of output.\n")
+    assert done.stdout.startswith("Ended: exit status 0, 2 bytes of output.\n")
 
 
 def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path) -> None:
@@ -159,7 +159,7 @@ def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path
 def test_a_guest_with_two_memory_nodes(firsttouch: Firsttouch) -> None:
     command = ("cat", "/sys/devices/system/node/online")
     done = firsttouch("count", "--nodes", "2", "--packages", "coreutils", "--", *command)
-    assert done.stdout.startswith("It ended: exit status 0, 4 bytes of output.\n"), done.stderr
+    assert done.stdout.startswith("Ended: exit status 0, 4 bytes of output.\n"), done.stderr
 
 
 def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: Path) -> None:
@@ -168,7 +168,7 @@ def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: P
     done = firsttouch("count", "--against", "before.json", "--", "./mybench", "more")
     assert done.returncode == 1
     assert done.stdout.splitlines()[0] == (
-        "It ended differently, by status or output; counts are of other work: 6.12 debian with "
+        "The outcomes differ, by status or output, so the counts do not compare: 6.12 debian with "
         "exit status 0, 2 bytes of output; 6.12 debian with exit status 1, 2 bytes of output."
     )
 
@@ -185,7 +185,7 @@ def test_functions_say_where_a_release_differs(
     words = ("--functions", "--release", "6.12", "--release", "7.3", "--", f"./{name}")
     done = firsttouch("count", *words)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("It ended alike on all kernels: exit status 0")
+    assert done.stdout.startswith("The same outcome on all kernels: exit status 0")
     assert any(line.startswith(function) and " +" in line for line in done.stdout.splitlines()), (
         done.stdout
     )
@@ -203,5 +203,5 @@ def test_another_state_of_memory_is_said_before_any_count(
     done = firsttouch("count", "--arm", "stock", "--arm", "thp-madvise", "--", "./pageout")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].endswith(
-        "But its memory differs: thp fault alloc 8 on 6.12 stock, 0 on 6.12 thp-madvise."
+        "But its memory use differs: thp fault alloc 8 on 6.12 stock, 0 on 6.12 thp-madvise."
     )

@@ -199,9 +199,8 @@ def test_the_answer_has_changes_with_intervals(
 
 def test_few_boots_have_no_interval(machine: _Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*_LAB, "--boots", "2"]) == 0
-    assert (
-        "Too few for an interval: 2 boots of each arm; give --boots 6." in capsys.readouterr().out
-    )
+    said = "Too few for a confidence interval: 2 boots of each arm; use --boots 6."
+    assert said in capsys.readouterr().out
 
 
 def test_the_file_names_no_host_and_no_user(machine: _Machine, contract: Contract) -> None:

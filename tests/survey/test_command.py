@@ -86,7 +86,7 @@ def test_an_interrupted_survey_keeps_what_was_measured(
     assert main(["survey", "--seconds", "3600"]) == 130
     printed = capsys.readouterr()
     first = " ".join(printed.out.split("\n\n")[0].split())
-    assert "not known: the survey was interrupted before it" in first
+    assert "unknown whether this host is affected: the survey was interrupted" in first
     assert "interrupted; the samples so far are printed and kept" in printed.err
     survey = read_survey(here / "out")
     assert survey.interrupted

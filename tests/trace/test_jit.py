@@ -54,5 +54,5 @@ def test_what_java_compiled_is_named(firsttouch: Firsttouch, tmp_path: Path) -> 
 def test_a_compiler_that_wrote_no_map_is_said_with_what_to_do(firsttouch: Firsttouch) -> None:
     site, said = _top(firsttouch, "node", str(FOLDER / "probe.js"))
     assert (site.read.object, site.read.function) == ("[JIT]", "")
-    assert "in code that was made while the program ran, and has no names" in said
+    assert "in JIT-compiled code without symbols" in said
     assert "node --perf-basic-prof" in said

@@ -106,7 +106,7 @@ def test_the_answer_says_what_most_faults_are(firsttouch: Firsttouch, compile_c:
     said = sentences_of(firsttouch)
     assert " % again" in said
     page = (firsttouch.directory / "out" / "trace.html").read_text()
-    assert "What the faults are, and whose" in page and "private file" in page
+    assert "Faults by kind, program and process" in page and "private file" in page
     # Without its script the table of places is a table: whole, and in the order of faults.
     (table,) = re.findall(r'<div class="sorts">.*?</div>', page, re.DOTALL)
     shown = [int(n.replace(",", "")) for n in re.findall(r'"Faults"[^>]*>([\d,]+)<', table)]

@@ -60,7 +60,7 @@ def test_four_printers_of_one_table() -> None:
     page = as_html(_TABLE)
     assert '<td data-label="metric">page_<wbr>faults</td>' in page and "a|b&lt;" in page
     assert 'class="verdict v-not-reproduced"><span><span aria-hidden="true">✗</span> not' in page
-    assert _TABLE.most(1).note == "and 2 more: the same command with --table"
+    assert _TABLE.most(1).note == "and 2 more rows"
 
 
 def test_the_spread_over_colours_of_each_machine_and_none_of_an_arm_that_lacks_one(

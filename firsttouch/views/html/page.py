@@ -47,7 +47,7 @@ _NOT_MODELLED = (
     "may not."
 )
 _ORIGINS = (
-    "These inputs decided the figures. Hashes are SHA-256. The same inputs give the same counts "
+    "These inputs determine the figures. Hashes are SHA-256. The same inputs give the same counts "
     "on every host."
 )
 # More values than this are only counted; results.jsonl has the value of each cell.
