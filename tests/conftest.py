@@ -18,6 +18,7 @@ from firsttouch.building.kernel import KernelImage
 from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import KernelSource, debian_source
 from firsttouch.building.store import store_root
+from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.releases import load_release
 from firsttouch.files import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
@@ -169,6 +170,11 @@ def images(
 
     @functools.cache
     def obtain(release: str, changed: bool) -> Path:
-        return KernelImage(sources(release), changed).obtain(reporter) / "Image"
+        return (
+            KernelImage(sources(release), Kernel("changed" if changed else "stock")).obtain(
+                reporter
+            )
+            / "Image"
+        )
 
     return obtain

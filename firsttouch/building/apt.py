@@ -102,8 +102,7 @@ def mirror_archive(suite: str) -> Archive:
 def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list[str]:
     """Make a private root for apt with fresh lists of `archives` only; return apt's options.
 
-    One for an `architecture` has no package installed. Raises HostError if a list cannot be
-    fetched, or is not signed.
+    It has no package installed. Raises HostError if a list cannot be fetched, or is not signed.
     """
     names = ("Architecture", "Architectures") if architecture else ()
     more = tuple(f"-oAPT::{name}={architecture}" for name in names)
@@ -112,20 +111,18 @@ def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list
     for folder in ("lists/partial", "cache/archives/partial"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     check_room(root, _LISTS)
-    sources = root / "mirror.sources"
     options = [
         *_SIGNED,
-        f"-oDir::Etc::sourcelist={sources}",
+        f"-oDir::Etc::sourcelist={root}/mirror.sources",
         "-oDir::Etc::sourceparts=-",
-        f"-oDir::State::lists={root / 'lists'}",
-        f"-oDir::Cache={root / 'cache'}",
+        f"-oDir::State::lists={root}/lists",
+        f"-oDir::State::status={root}/status",
+        f"-oDir::Cache={root}/cache",
         *more,
     ]
     with locked(root / "lock", lambda: None):
-        write_atomically(sources, text)
-        if architecture:
-            write_atomically(root / "status", "")
-            options.append(f"-oDir::State::status={root / 'status'}")
+        write_atomically(root / "mirror.sources", text)
+        write_atomically(root / "status", "")
         done = _apt_get([*options, "-oAPT::Update::Error-Mode=any", "update"])
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:"))]
@@ -217,9 +214,10 @@ class Closure:
             if files and not listed.returncode:
                 return files, words
             detail = listed.stderr.strip().splitlines()[-3:]
-        fetch = "`firsttouch kernel fetch` moves on to the newest kernel"
-        remedy = f"check the network and /etc/apt; {fetch}"
-        if self.closure and any("Unable to locate" in line for line in detail):
+        remedy = "check the network and /etc/apt"
+        if self.names[0].startswith("linux-"):
+            remedy += ", or move on to another kernel by `firsttouch kernel fetch`"
+        elif self.closure and any("Unable to locate" in line for line in detail):
             remedy = "name the package that has it, such as --packages coreutils for ls"
         raise HostError(
             f"{', '.join(self.suites) or 'no archive'} of this host's mirror does not offer "

@@ -133,10 +133,7 @@ def compilers(tree: Path, architecture: str = DEFAULT_ARCHITECTURE) -> list[str]
 
 
 def cache_environment(architecture: str = DEFAULT_ARCHITECTURE) -> dict[str, str | None]:
-    """Return the environment in which ccache builds a kernel; None unsets a variable.
-
-    The user's own settings of ccache do not apply, because some let it return other bytes.
-    """
+    """Return the environment in which ccache builds a kernel, without the user's settings."""
     if shutil.which(CCACHE) is None:
         return {}
     folder = store_root() / CCACHE

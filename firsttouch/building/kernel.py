@@ -26,7 +26,7 @@ from firsttouch.building.host_tools import (
 )
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry, store_root
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
+from firsttouch.catalog.architectures import Architecture, load_architecture
 from firsttouch.catalog.arms import Kernel
 from firsttouch.errors import BuildError, HostError, UserError
 from firsttouch.files import LINUX, digest_file
@@ -63,31 +63,31 @@ _TOOLS = ("dpkg-buildpackage", "dh_builddeb", "depmod")
 class KernelImage:
     """A kernel image, or with `flavour` the package linux-image-VERSION of it.
 
-    If `changed`, linux/ is laid over the source, or `series` of it alone, and `patches` after
-    it. Its configuration starts from Debian's for the cloud, or from tinyconfig if `tiny`;
-    `fragments` are laid over it. `label` stands for both in messages. A package is in Debian's
-    configuration of `flavour`, with the modules, without headers and debug information.
+    Its configuration starts from Debian's for the cloud, or from tinyconfig. A package is in
+    Debian's configuration of `flavour`, with the modules, without headers and debug information.
     """
 
     source: KernelSource
-    changed: bool
-    tiny: bool = False
-    fragments: tuple[Path, ...] = ()
-    patches: tuple[Path, ...] = ()
-    label: str = ""
-    architecture: str = DEFAULT_ARCHITECTURE
-    series: str = ""
+    kernel: Kernel
     flavour: str = ""
 
     @property
+    def changed(self) -> bool:
+        return self.kernel.kind.endswith("changed")
+
+    @property
+    def _tiny(self) -> bool:
+        return self.kernel.kind.startswith("tiny")
+
+    @property
     def _arch(self) -> Architecture:
-        return load_architecture(self.architecture)
+        return load_architecture(self.kernel.architecture)
 
     @property
     def title(self) -> str:
         kind = "with linux/" if self.changed else "stock"
-        more = ["tiny"] * self.tiny + [self.label] * bool(self.label)
-        more += [f"for {self.architecture}"] * bool(self._arch.suffix)
+        more = ["tiny"] * self._tiny + [self.kernel.label] * bool(self.kernel.label)
+        more += [f"for {self._arch.name}"] * bool(self._arch.suffix)
         name = " ".join([self.source.version, kind, *more])
         return f"{name}, {self.flavour}" if self.flavour else name
 
@@ -109,24 +109,24 @@ class KernelImage:
         configs = LINUX / "configs"
         if self.flavour:
             names = ["package", *["package-features"] * self.changed]
-            return [*(configs / name for name in names), *self.fragments]
-        base = "tiny" if self.tiny else "lab"
+            return [*(configs / name for name in names), *self.kernel.fragments]
+        base = "tiny" if self._tiny else "lab"
         names = [f"{base}-{self.source.release.name}"]
         for name in self._arch.features if self.changed else ():
-            names += [f"features/{name}"] * (self.series in ("", overlay.EVERY, name))
+            names += [f"features/{name}"] * (self.kernel.series in ("", overlay.EVERY, name))
         optional = [file for name in names if (file := configs / name).exists()]
-        return [*self._arch.fragments(base), *optional, *self.fragments]
+        return [*self._arch.fragments(base), *optional, *self.kernel.fragments]
 
     def entry(self) -> Entry:
         """Return the store's entry; its recipe is source, linux/, configuration and tools."""
-        release = self.source.release
-        base = [] if self.tiny else [self.source.configuration(self.architecture, self.flavour)]
+        release, series = self.source.release, self.kernel.series
+        base = [] if self._tiny else [self.source.configuration(self._arch.name, self.flavour)]
         recipe: dict[str, Json] = {
             "source": self.source.identity,
-            "overlay": overlay.overlay_identity(release, self.series) if self.changed else None,
+            "overlay": overlay.overlay_identity(release, series) if self.changed else None,
             "config": [digest_file(file) for file in (*base, *self.fragments_in_order())],
-            "patches": [digest_file(file) for file in self.patches],
-            "tools": toolchain_identity(self.architecture),
+            "patches": [digest_file(file) for file in self.kernel.patches],
+            "tools": toolchain_identity(self._arch.name),
             "environment": _REPRODUCIBLE,
             "objects": _OBJECTS,
         }
@@ -135,7 +135,7 @@ class KernelImage:
         return Entry("images", recipe, f"{'package of ' * bool(self.flavour)}kernel {self.title}")
 
     def stored(self) -> Path | None:
-        if not self.tiny and not Configuration(self.source.release, self.architecture).stored():
+        if not self._tiny and not Configuration(self.source.release, self._arch.name).stored():
             return None
         return self.entry().use()
 
@@ -173,10 +173,10 @@ class KernelImage:
         shutil.copyfile(workplace / _LOG, product / _LOG)
 
     def _make_tree(self, tree: Path) -> None:
-        ours = overlay.patches_of(self.source.release, self.series) if self.changed else []
-        files = [name for patch in self.patches for name in patches.names_in(patch)]
-        overlay.lay_over(self.source, tree, ours, files, self.architecture)
-        patches.apply_patches(self.patches, self.source.version, tree)
+        ours = overlay.patches_of(self.source.release, self.kernel.series) if self.changed else []
+        files = [name for patch in self.kernel.patches for name in patches.names_in(patch)]
+        overlay.lay_over(self.source, tree, ours, files, self._arch.name)
+        patches.apply_patches(self.kernel.patches, self.source.version, tree)
 
     def configure(self, tree: Path, objects: Path) -> None:
         """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments."""
@@ -185,10 +185,10 @@ class KernelImage:
         def make(target: str) -> None:
             output(self._command(tree, objects, target), env=self._environment())
 
-        if self.tiny:
+        if self._tiny:
             make("tinyconfig")
         else:
-            base = self.source.configuration(self.architecture, self.flavour)
+            base = self.source.configuration(self._arch.name, self.flavour)
             shutil.copyfile(base, objects / ".config")
         wanted = "".join(fragment.read_text() for fragment in self.fragments_in_order())
         with (objects / ".config").open("a") as config:
@@ -223,7 +223,7 @@ class KernelImage:
             )
 
     def _environment(self) -> dict[str, str | None]:
-        return {**_REPRODUCIBLE, **cache_environment(self.architecture)}
+        return {**_REPRODUCIBLE, **cache_environment(self._arch.name)}
 
     def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
         return [
@@ -233,8 +233,8 @@ class KernelImage:
             f"-C{tree}",
             f"O={objects}",
             f"ARCH={self._arch.arch}",
-            f"CROSS_COMPILE={cross_compile(self.architecture)}",
-            *compilers(tree, self.architecture),
+            f"CROSS_COMPILE={cross_compile(self._arch.name)}",
+            *compilers(tree, self._arch.name),
             *target,
             # Otherwise the revision of a package grows with each run of make.
             *([f"KDEB_PKGVERSION={self.source.version}-1"] if self.flavour else []),
@@ -265,16 +265,7 @@ def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKerne
         )
     if kernel.kind == "debian":
         return DebianKernel(source.release, source.version, kernel.architecture)
-    return KernelImage(
-        source,
-        changed=kernel.kind.endswith("changed"),
-        tiny=kernel.kind.startswith("tiny"),
-        fragments=kernel.fragments,
-        patches=kernel.patches,
-        label=kernel.label,
-        architecture=kernel.architecture,
-        series=kernel.series,
-    )
+    return KernelImage(source, kernel)
 
 
 def obtain_image(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Path:

@@ -8,18 +8,17 @@ changes are real, and directories where a relative #include may find a changed h
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.patches import fit, names_in
+from firsttouch.building.patches import copy_files, fit, names_in
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.catalog.releases import Release
-from firsttouch.errors import HostError, UserError
-from firsttouch.files import LINUX, digest, digest_file
+from firsttouch.errors import UserError
+from firsttouch.files import LINUX, check_writable, digest, digest_file
 from firsttouch.processes import output
 from firsttouch.tables import read, read_toml
 
@@ -204,22 +203,13 @@ def write_series(
     removed: they would be applied with the new ones. Raises HostError if it cannot be written.
     """
     patches = patches_of(source.release, series.name)
-    tree = source.tree()
-    try:
-        destination.mkdir(parents=True, exist_ok=True)
-        for stale in destination.glob(_NUMBERED):
-            stale.unlink()
-    except OSError as error:
-        raise HostError(
-            f"cannot write the series to {destination} ({error.strerror}): "
-            "name another directory by --out."
-        ) from None
+    check_writable(destination)
+    for stale in destination.glob(_NUMBERED):
+        stale.unlink()
     with tempfile.TemporaryDirectory(prefix="firsttouch-series-") as scratch:
         work = Path(scratch)
-        for name in {name for patch in patches for name in patch.touched(source.release)}:
-            (work / name).parent.mkdir(parents=True, exist_ok=True)
-            if (tree / name).exists():
-                shutil.copyfile(tree / name, work / name)
+        for patch in patches:
+            copy_files(patch.touched(source.release), source.tree(), work)
         _git(work, author, "init", "-q")
         _commit(work, author, f"Linux {source.version}", author)
         for patch in patches:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
@@ -110,8 +110,9 @@ def _patches_in(file: Path) -> list[Path]:
     if not mails and not _DIFF.search(text):
         raise UserError(f"{_shown(file)} is no patch: give the output of `git format-patch`, "
                         "diff, or a mail with a patch.")  # fmt: skip
-    # patch(1) reads a mail as it is, unless it is encoded.
-    if not mails or (len(mails) == 1 and mails[0].text in text):
+    # patch(1) reads a mail as it is, unless it is encoded or has answers.
+    alone = len(mails) == 1 and mails[0].text in text and not _BEGIN.search(text, 1)
+    if alone or not mails:
         return [_keep(f"{_stem(file)}.patch", text)]
     kept = []
     for place, mail in enumerate(mails, 1):
@@ -122,7 +123,6 @@ def _patches_in(file: Path) -> list[Path]:
 
 def _fetched(message: str) -> Path:
     """Return the mailbox of a message's thread, by b4 or from lore; UserError without either."""
-
     name = f"{message}.mbx"
 
     def make(workplace: Path, product: Path) -> None:
@@ -223,14 +223,18 @@ def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
 
     Only the files that they change are copied, so this takes no time.
     """
-    tree = source.tree()
     with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
-        for name in {name for patch in patches for name in names_in(patch)}:
-            if (tree / name).is_file():
-                copy = Path(scratch, name)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(tree / name, copy)
+        for patch in patches:
+            copy_files(names_in(patch), source.tree(), Path(scratch))
         apply_patches(patches, source.version, Path(scratch))
+
+
+def copy_files(names: Iterable[str], tree: Path, to: Path) -> None:
+    """Copy those of the files that are in a kernel tree."""
+    for name in names:
+        if (tree / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(tree / name, to / name)
 
 
 def apply_patches(patches: Sequence[Path], version: str, tree: Path) -> None:
@@ -249,16 +253,15 @@ def apply_patches(patches: Sequence[Path], version: str, tree: Path) -> None:
 def fit(patch: Path, tree: Path) -> str:
     """Apply a patch to the linked tree `tree`; return why it does not apply, empty if it does."""
     for name in names_in(patch):
-        _replace_link(tree / name)
+        if (link := tree / name).is_symlink():
+            original = link.resolve()
+            link.unlink()
+            shutil.copy(original, link)
     # No fuzz: a hunk may be wrong where the lines around it have changed.
     done = subprocess.run(
         ["patch", "-p1", "-F0", "-N", "-t", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
-        cwd=tree,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+        cwd=tree, capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
     return _failed_hunk(done.stdout) if done.returncode else ""
 
 
@@ -275,12 +278,3 @@ def _failed_hunk(said: str) -> str:
         elif "previously applied" in line:
             return f"{file} has the change already"
     return f"{file} does not fit: {said.strip()[-200:]}"
-
-
-def _replace_link(path: Path) -> None:
-    if path.is_symlink():
-        original = path.resolve()
-        contents, mode = original.read_bytes(), original.stat().st_mode
-        path.unlink()
-        path.write_bytes(contents)
-        path.chmod(mode)

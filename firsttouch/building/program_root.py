@@ -12,7 +12,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from firsttouch.building.apt import unpack
 from firsttouch.building.programs import ACCOUNTS, MERGED, MOUNT_POINTS
@@ -176,12 +176,9 @@ def archive(files: Mapping[str, bytes | Path]) -> bytes:
 
 def with_folders(members: Mapping[str, Member]) -> dict[str, Member]:
     """Return members, by name, and the directories that they lie in, in the order of names."""
-    folders: dict[str, Member] = {}
-    for name in members:
-        parts = name.strip("/").split("/")[:-1]
-        folders |= {"/".join(parts[: end + 1]): (DIRECTORY, b"") for end in range(len(parts))}
     given = {name.strip("/"): members[name] for name in sorted(members)}
-    return {**dict(sorted(folders.items())), **given}
+    folders = {str(folder) for name in given for folder in PurePath(name).parents} - {"."}
+    return {**dict.fromkeys(sorted(folders), (DIRECTORY, b"")), **given}
 
 
 def write_members(members: Mapping[str, Member]) -> Iterator[bytes]:

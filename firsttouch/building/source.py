@@ -7,7 +7,6 @@ import functools
 import re
 import shutil
 import tempfile
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -24,32 +23,6 @@ from firsttouch.progress import Reporter
 
 # Trees of the store that this process has checked: their many files take seconds.
 _checked: set[Path] = set()
-
-
-@dataclass(frozen=True)
-class KernelSource(ABC):
-    """An unchanged kernel tree.
-
-    `sha256` is that of the package that it comes from, or of all files of a tree that the user
-    `given`; `kind` says which.
-    """
-
-    release: Release
-    version: str
-    kind: Literal["package", "tree"]
-    sha256: str
-    reporter: Reporter
-    given: Path | None
-
-    @property
-    def identity(self) -> str:
-        return digest({self.kind: self.sha256})
-
-    @abstractmethod
-    def tree(self) -> Path: ...
-
-    def configuration(self, architecture: str = DEFAULT_ARCHITECTURE, flavour: str = "") -> Path:
-        return Configuration(self.release, architecture, flavour).obtain(self.reporter)
 
 
 @dataclass(frozen=True)
@@ -75,13 +48,32 @@ class _Tree(FromPackages):
 
 
 @dataclass(frozen=True)
-class DebianSource(KernelSource):
-    """Debian's `package` of a release."""
+class KernelSource:
+    """An unchanged kernel tree: that of Debian's `package`, or one that the user has `given`.
 
-    package: Package
+    `sha256` is that of the package, or of all files of the tree; `kind` says which.
+    """
+
+    release: Release
+    version: str
+    kind: Literal["package", "tree"]
+    sha256: str
+    reporter: Reporter
+    given: Path | None = None
+    package: Package | None = None
+
+    @property
+    def identity(self) -> str:
+        return digest({self.kind: self.sha256})
+
+    def configuration(self, architecture: str = DEFAULT_ARCHITECTURE, flavour: str = "") -> Path:
+        return Configuration(self.release, architecture, flavour).obtain(self.reporter)
 
     def tree(self) -> Path:
         """Return the tree; fetch the package if the store lacks it."""
+        if not self.package:
+            assert self.given
+            return self.given
         made = _Tree(self.release)
         entry = made.entry((self.package,))
         if entry.path not in _checked:
@@ -99,13 +91,6 @@ class DebianSource(KernelSource):
         return entry.path
 
 
-@dataclass(frozen=True)
-class GivenSource(KernelSource):
-    def tree(self) -> Path:
-        assert self.given
-        return self.given
-
-
 def has_debian_source(release: Release) -> bool:
     """Whether the store has the tree that `debian_source` returns."""
     made = _Tree(release)
@@ -121,14 +106,14 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
         files, _ = wanted.find()
         wanted.remember(files)
     version = re.split(r"[-~+]", files[0].version)[0]
-    return DebianSource(release, version, "package", files[0].sha256, reporter, None, files[0])
+    return KernelSource(release, version, "package", files[0].sha256, reporter, None, files[0])
 
 
 def user_source(path: Path, reporter: Reporter) -> KernelSource:
     """Return the kernel in a directory, with the hooks of the nearest release."""
     tree = path.resolve()
     release, version = tree_release(tree)
-    return GivenSource(release, version, "tree", tree_digest(tree), reporter, tree)
+    return KernelSource(release, version, "tree", tree_digest(tree), reporter, tree)
 
 
 def tree_release(tree: Path) -> tuple[Release, str]:

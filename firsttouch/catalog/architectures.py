@@ -32,7 +32,6 @@ class Architecture:
     target: str
     image: str
     folders: tuple[str, ...]
-    option: str
     features: tuple[str, ...]
     boot_words_left_out: tuple[str, ...]
     kernels: tuple[str, ...]

@@ -30,7 +30,7 @@ from firsttouch.building.program_root import (
 from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import KernelSource, debian_source, user_source
 from firsttouch.building.store import OUTCOMES, Item, items, prune, store_root
-from firsttouch.catalog.arms import BASE, load_arm
+from firsttouch.catalog.arms import BASE, Kernel, load_arm
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
@@ -109,7 +109,8 @@ def _build(options: argparse.Namespace, reporter: Reporter) -> int:
 
 def _package(options: argparse.Namespace, reporter: Reporter) -> int:
     source = source_of(options, reporter)
-    package = KernelImage(source, changed=not options.stock, flavour=options.flavour)
+    kernel = Kernel("stock" if options.stock else "changed")
+    package = KernelImage(source, kernel, options.flavour)
     print(next(package.obtain(reporter).glob("*.deb")))
     return 0
 

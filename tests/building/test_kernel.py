@@ -10,34 +10,35 @@ import pytest
 from firsttouch.building.debian import FLAVOURS
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.store import store_root
+from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import LINUX
 from tests.support.sources import fake_source
 
 
 def test_each_kernel_has_a_place_of_its_own(configured_cache: Path, tmp_path: Path) -> None:
-    image = KernelImage(fake_source(tmp_path), changed=True)
     (tmp_path / "a.patch").write_text("a patch\n")
-    kernels = [
-        image, replace(image, tiny=True), replace(image, series="fault-ahead"),
-        replace(image, fragments=(tmp_path / "a.patch",)),
-        replace(image, patches=(tmp_path / "a.patch",)),
-        replace(image, source=replace(image.source, sha256="1" * 64)),
-        *(replace(image, flavour=flavour) for flavour in FLAVOURS),
-    ]  # fmt: skip
-    kernels += [replace(kernel, changed=False) for kernel in kernels if not kernel.series]
+    source, given = fake_source(tmp_path), (tmp_path / "a.patch",)
+    other = replace(source, sha256="1" * 64)
+    kinds: tuple[Kind, ...] = ("stock", "changed")
+    kernels = [KernelImage(source, Kernel("changed", series="fault-ahead"))]
+    kernels += [KernelImage(source, Kernel(kind)) for kind in ("tiny-stock", "tiny-changed")]
+    for kind in kinds:
+        each = [Kernel(kind), Kernel(kind, fragments=given), Kernel(kind, patches=given)]
+        kernels += [KernelImage(source, kernel) for kernel in each]
+        kernels += [KernelImage(source, Kernel(kind), flavour) for flavour in FLAVOURS]
+        kernels.append(KernelImage(other, Kernel(kind)))
     assert len({kernel.entry().path for kernel in kernels}) == len(kernels)
-    assert replace(image, label="other").entry().path == image.entry().path
     names = [word for kernel in kernels for word in kernel.target if word.startswith("LOCALV")]
     assert len(set(names)) == len(names) == 2 * len(FLAVOURS)
     assert {"LOCALVERSION=-first-touch-cloud-arm64", "LOCALVERSION=-stock-arm64"} < set(names)
 
 
 def test_a_package_has_the_features_and_none_of_the_laboratorys_options() -> None:
-    package = KernelImage(fake_source(), changed=True, flavour="arm64")
+    package = KernelImage(fake_source(), Kernel("changed"), "arm64")
     text, stock = (
         "".join(file.read_text() for file in each.fragments_in_order())
-        for each in (package, replace(package, changed=False))
+        for each in (package, replace(package, kernel=Kernel("stock")))
     )
     # A series without options is built in, too.
     fragments = list((LINUX / "configs/features").iterdir())

@@ -143,6 +143,13 @@ def test_a_mailbox_gives_the_newest_version_of_its_series_in_order(tmp_path: Pat
     assert read_patches([tmp_path / "t.mbox.gz"]) == (first, second)
 
 
+def test_a_diff_in_an_answer_is_no_part_of_a_patch(tmp_path: Path) -> None:
+    box = _mail("[PATCH] mm: do", _diff()) + _mail("Re: [PATCH] mm: do", _diff("mm/other.c"))
+    (tmp_path / "t.mbox").write_text(box)
+    (patch,) = read_patches([tmp_path / "t.mbox"])
+    assert names_in(patch) == ("mm/a.c",)
+
+
 @pytest.mark.parametrize("encoding", ["quoted-printable", "base64"])
 def test_a_mail_is_decoded(tmp_path: Path, encoding: str) -> None:
     encode = quopri.encodestring if encoding == "quoted-printable" else base64.encodebytes

@@ -66,7 +66,7 @@ def test_a_kernel_may_have_one_series_alone(tmp_path: Path) -> None:
     ]  # fmt: skip
     recipes = [image.entry().recipe for image in built]
     assert len({str(recipe["overlay"]) for recipe in recipes}) == 3
-    patches = [patches_of(source.release, image.series) for image in built]
+    patches = [patches_of(source.release, image.kernel.series) for image in built]
     assert {patch.series for patch in patches[1]} == {("write-intent",)}
     assert set(map(str, patches[1] + patches[2])) < set(map(str, patches[0]))
     with pytest.raises(UserError, match="changed rmw kernels are not for arm64: give arms"):

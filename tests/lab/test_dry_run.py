@@ -44,7 +44,10 @@ def _kept_image(source: KernelSource, *, changed: bool) -> Path:
     def make(_: Path, product: Path) -> None:
         (product / "Image").write_text(f"changed {changed}")
 
-    return KernelImage(source, changed).entry().obtain(make, print) / "Image"
+    return (
+        KernelImage(source, Kernel("changed" if changed else "stock")).entry().obtain(make, print)
+        / "Image"
+    )
 
 
 def test_before_anything_is_there_all_is_to_be_built_and_unknown(

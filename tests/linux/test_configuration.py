@@ -16,6 +16,7 @@ from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.overlay import lay_over, patches_of
 from firsttouch.building.source import KernelSource
+from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import LINUX
 from firsttouch.progress import Reporter
@@ -55,7 +56,7 @@ def differences(
         source = sources(release)
         tree, folder = source.tree(), tmp_path_factory.mktemp("configuration")
         lab, debian = folder / "lab", folder / "debian"
-        KernelImage(source, changed=False).configure(tree, lab)
+        KernelImage(source, Kernel("stock")).configure(tree, lab)
         debian.mkdir()
         shutil.copyfile(source.configuration(), debian / ".config")
         processes.output(
@@ -115,6 +116,7 @@ def test_each_package_is_a_configuration_that_the_kernel_accepts(
     source = sources(release)
     lay_over(source, tmp_path / "changed", patches_of(source.release))
     (tmp_path / "stock").symlink_to(source.tree())
-    for flavour, kind in itertools.product(FLAVOURS, ("changed", "stock")):
-        image = KernelImage(source, changed=kind == "changed", flavour=flavour)
+    kinds: tuple[Kind, ...] = ("changed", "stock")
+    for flavour, kind in itertools.product(FLAVOURS, kinds):
+        image = KernelImage(source, Kernel(kind), flavour)
         image.configure(tmp_path / kind, tmp_path / f"{kind}-{flavour}")

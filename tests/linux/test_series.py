@@ -15,6 +15,7 @@ from firsttouch.building.host_tools import cross_compile, processors
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.overlay import all_series, apply, link_tree, patches_of, write_series
 from firsttouch.building.source import KernelSource
+from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import LINUX
 
@@ -140,7 +141,7 @@ def _options() -> str:
 
 def _configure(source: KernelSource, tree: Path, objects: Path) -> None:
     """The lab's configuration, with those of the features' options that the tree has."""
-    KernelImage(source, changed=False).configure(tree, objects)
+    KernelImage(source, Kernel("stock")).configure(tree, objects)
     with (objects / ".config").open("a") as config:
         config.write(_options())
     _make(tree, objects, "olddefconfig")
@@ -201,7 +202,7 @@ def test_the_tree_builds_after_each_patch(
     objects = tree / "objects"
     link_tree(source.tree(), tree)
     if configuration == "lab":
-        KernelImage(source, changed=False).configure(tree, objects)
+        KernelImage(source, Kernel("stock")).configure(tree, objects)
     else:
         objects.mkdir()
         _make(tree, objects, configuration)

@@ -7,6 +7,7 @@ from _pytest.mark import ParameterSet
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.overlay import EVERY
 from firsttouch.building.source import KernelSource
+from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import LINUX
 
@@ -35,9 +36,10 @@ def with_variant(
 
     A release may have more of a variant: linux/configs/VARIANT-RELEASE.
     """
+    kind: Kind = "changed" if changed else "stock"
     if variant is None:
-        return KernelImage(source, changed, series=series)
+        return KernelImage(source, Kernel(kind, series=series))
     series = EVERY if changed else ""
     more = LINUX / "configs" / f"{variant}-{source.release.name}"
     fragments = (_VARIANTS / variant, *[more] * more.exists())
-    return KernelImage(source, changed, series=series, fragments=fragments, label=variant)
+    return KernelImage(source, Kernel(kind, fragments=fragments, series=series))

@@ -13,7 +13,7 @@ from firsttouch.progress import Reporter
 class FakeSource(KernelSource):
     """A tree in `folder`, where each architecture has its configuration."""
 
-    folder: Path
+    folder: Path = Path()
 
     def tree(self) -> Path:
         """Return the folder."""
@@ -29,4 +29,4 @@ class FakeSource(KernelSource):
 def fake_source(folder: Path = Path(), release: Release | None = None) -> FakeSource:
     """Return a source of 6.12, or of another release."""
     release = release or load_release("6.12")
-    return FakeSource(release, "6.12.1", "package", "0" * 64, Reporter(), None, folder)
+    return FakeSource(release, "6.12.1", "package", "0" * 64, Reporter(), folder=folder)
