@@ -11,7 +11,7 @@ from pathlib import Path
 
 from firsttouch.building.apt import Closure, Files, FromPackages, Package, Unpack
 from firsttouch.building.store import Entry
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.catalog.releases import Release
 from firsttouch.errors import UserError
 from firsttouch.files import digest_file
@@ -33,8 +33,7 @@ FLAVOURS = (CLOUD, "arm64", "arm64-16k")
 class DebianKernel(FromPackages):
     """The folder with the image that Debian distributes for the cloud, built from `version`.
 
-    It has ``Image`` and ``System.map``, and ``config`` if that is packed. The symbols are those
-    that the image itself holds for its messages.
+    It has ``Image`` and ``System.map``, the symbols that the image itself holds for its messages.
     """
 
     release: Release
@@ -58,8 +57,6 @@ class DebianKernel(FromPackages):
         shutil.copyfile(image, product / "Image")
         symbols = output([sys.executable, "-m", _SYMBOL_FINDER, product / "Image"]).splitlines()
         (product / "System.map").write_text("".join(f"{line}\n" for line in sorted(symbols)))
-        for configuration in folder.glob("boot/config-*"):
-            shutil.copyfile(configuration, product / "config")
 
 
 @dataclass(frozen=True)
@@ -72,23 +69,23 @@ class Configuration(FromPackages):
     file = "config"
 
     @property
+    def _arch(self) -> Architecture:
+        return load_architecture(self.architecture)
+
+    @property
     def _packed(self) -> str:
-        architecture = load_architecture(self.architecture)
-        flavour = self.flavour or architecture.cloud
-        return f"config.{architecture.debian}_none_{flavour}.xz"
+        return f"config.{self._arch.debian}_none_{self.flavour or self._arch.cloud}.xz"
 
     @property
     def _other(self) -> str:
-        cloud = load_architecture(self.architecture).cloud
-        return "" if self.flavour in ("", cloud) else self.flavour
+        return "" if self.flavour in ("", self._arch.cloud) else self.flavour
 
     @property
     def wanted(self) -> Closure:
-        architecture = load_architecture(self.architecture)
-        name = architecture.package(self.release.configuration)
+        name = self._arch.package(self.release.configuration)
         # Another flavour must not move kernels for the cloud on to another version.
         note = f"-{self._other}" if self._other else ""
-        return Closure((name,), self.release.suites, architecture.debian, note=note)
+        return Closure((name,), self.release.suites, self._arch.debian, note=note)
 
     def entry(self, files: Files) -> Entry:
         more = {"flavour": self._other} if self._other else {}

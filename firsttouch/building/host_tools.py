@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from firsttouch.building.store import CCACHE, store_root
@@ -34,31 +35,24 @@ def cross_compile(architecture: str = DEFAULT_ARCHITECTURE) -> str:
 
 def processors() -> int:
     """Return how many CPUs this process may use, those of its control groups' quota at most."""
-    allowed = len(os.sched_getaffinity(0))
-    for group in _control_groups():
-        with contextlib.suppress(OSError, ValueError):
-            quota, period = map(int, (group / "cpu.max").read_text().split())
-            allowed = min(allowed, max(1, quota // period))
-    return allowed
+    quotas = [max(1, quota // period) for quota, period in _limits("cpu.max")]
+    return min([len(os.sched_getaffinity(0)), *quotas])
 
 
 def available_memory() -> int:
     """Return the bytes that new processes can use without swapping, within their control groups."""
     meminfo = Path("/proc/meminfo").read_text()
     available = int(re.findall(r"^MemAvailable: *(\d+)", meminfo, re.M)[0]) * 1024
-    for group in _control_groups():
-        with contextlib.suppress(OSError, ValueError):
-            available = min(available, int((group / "memory.max").read_text()))
-    return available
+    return min([available, *(limit for (limit,) in _limits("memory.max"))])
 
 
-def _control_groups() -> list[Path]:
-    """Return the folders of this process's control groups, of version 2, and of those above."""
+def _limits(name: str) -> Iterator[list[int]]:
+    """Yield what file `name` of each control group (version 2) of this process limits."""
     with contextlib.suppress(OSError):
-        groups = re.search(r"^0::/?(.*)$", Path("/proc/self/cgroup").read_text(), re.M)
-        if groups:
-            return [_GROUPS / path for path in (groups[1], *Path(groups[1]).parents)]
-    return []
+        for group in re.findall(r"^0::/?(.*)$", Path("/proc/self/cgroup").read_text(), re.M):
+            for path in (group, *Path(group).parents):
+                with contextlib.suppress(OSError, ValueError):
+                    yield [int(word) for word in (_GROUPS / path / name).read_text().split()]
 
 
 def compiler_version(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
@@ -97,17 +91,14 @@ def qemu_cpus() -> tuple[str, ...]:
 def find_tool(tool: str) -> str:
     path = shutil.which(tool)
     if path is None:
-        raise HostError(
-            f"{tool} is missing: install the package that `firsttouch doctor` names, or put the "
-            "directory that holds it on PATH."
-        )
+        raise HostError(f"{tool} is missing: `firsttouch doctor` prints a fix.")
     return path
 
 
 @functools.cache
 def _version(tool: str) -> str:
     """Return the first line of what a tool prints for --version; HostError if it is missing."""
-    return output([find_tool(tool), "--version"]).splitlines()[0]
+    return output([tool, "--version"]).splitlines()[0]
 
 
 # The user's variables that count here: the limit of the size, and whether to compile without it.

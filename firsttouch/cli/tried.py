@@ -80,7 +80,7 @@ def try_options(tried: argparse.ArgumentParser) -> None:
     tried.epilog = _EXAMPLES
     tried.set_defaults(wanted=[])
     patch = (
-        "a patch, a mail or a mailbox, also compressed by gzip or xz; a directory with a series "
+        "a patch, a mail or a mailbox, also compressed by gzip; a directory with a series "
         "(*.patch); a message ID or URL of lore.kernel.org; - for standard input"
     )
     arm = f"start an arm to which later arguments belong (default: one arm, {UNNAMED})"

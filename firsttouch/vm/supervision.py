@@ -138,13 +138,10 @@ def splats_in(log: Iterable[str]) -> list[str]:
 
 def _check_log(log: Path) -> None:
     """Raise GuestError if the kernel complains, or a word of its command line has no effect."""
-    with log.open(errors="replace") as lines:
-        splats, said = [], []
-        for line in lines:
-            splats += splats_in([line])
-            said += _UNKNOWN.findall(line)
-    if splats:
+    text = log.read_text(errors="replace")
+    if splats := splats_in(text.splitlines()):
         raise GuestError(f"the guest's kernel reported an error: {splats[0]}", log_end(log))
+    said = _UNKNOWN.findall(text)
     words = [word for words, _ in said for word in words.split() if not _MEANT.fullmatch(word)]
     words += [f"preempt={mode}" for _, mode in said if mode]
     if words:

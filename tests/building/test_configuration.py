@@ -42,7 +42,5 @@ def test_a_configuration_that_cannot_be_unpacked_is_refused(
 def test_an_image_that_the_archive_dropped_is_one_sentence_with_its_remedy(
     own_cache: Path, reporter: Reporter
 ) -> None:
-    with pytest.raises(
-        HostError, match=r"not offer linux-image-6\.12\.1.*kernel fetch"
-    ):
+    with pytest.raises(HostError, match=r"not offer linux-image-6\.12\.1.*kernel fetch"):
         DebianKernel(load_release("6.12"), "6.12.1").obtain(reporter)

@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Kernel sources that a user names by --source: trees and git trees."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from firsttouch.building.source import tree_digest
 from firsttouch.cli.bisect import Repository
-
-
-def _git(tree: Path, *words: str) -> str:
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    done = subprocess.run(
-        ["git", *names, *words], cwd=tree, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
+from tests.lab.conftest import git
 
 
 @pytest.fixture
@@ -24,9 +16,9 @@ def checkout(tmp_path: Path, own_cache: Path) -> Path:
     (tree / "mm").mkdir(parents=True)
     (tree / "mm/a.c").write_text("a\n")
     (tree / ".gitignore").write_text("*.o\n")
-    _git(tree, "init", "-q")
-    _git(tree, "add", "-A")
-    _git(tree, "commit", "-qm", "first")
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "first")
     return tree
 
 
@@ -68,8 +60,8 @@ def test_a_bisection_finds_the_first_bad_commit(
 ) -> None:
     for number in range(2, 9):
         (checkout / "mm/a.c").write_text(f"{number}\n")
-        _git(checkout, "commit", "-qam", f"is the first bad commit {number}")
-    commits = _git(checkout, "rev-list", "--reverse", "HEAD").split()
+        git(checkout, "commit", "-qam", f"is the first bad commit {number}")
+    commits = git(checkout, "rev-list", "--reverse", "HEAD").split()
     judged: list[str] = []
 
     def judge(commit: str) -> bool | None:
