@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 102),
-    ("firsttouch/*.py", "lines", 17_401),
+    ("firsttouch/*.py", "lines", 17_397),
     ("docs/evidence/draw/*.py", "lines", 781),
     ("tests/*.py", "lines", 18_758),
     ("docs/*.md", "bytes", 180_000),

@@ -25,6 +25,7 @@ from firsttouch.building.programs import (
     init_of,
 )
 from firsttouch.building.source import KernelSource
+from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Packages, Params, UserProgram
@@ -151,7 +152,7 @@ class Job:
     def provenance(self, cell: Cell) -> Provenance:
         return Provenance(
             kernel_version=self.source.version,
-            qemu=qemu_version(),
+            qemu=qemu_version(load_architecture(self.guest.machine.architecture).qemu),
             compiler=compiler_version(),
             digests={"kernel source": self.source.sha256, **self._digests},
             boot=self.guest.command_line(),

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from firsttouch.building.host_tools import DTC, find_tool, qemu_version
+from firsttouch.building.host_tools import DTC, find_tool
 from firsttouch.building.store import locked
 from firsttouch.catalog.architectures import Architecture, load_architecture
 from firsttouch.catalog.arms import BASE, CONTROL
@@ -194,12 +194,7 @@ class _Bench:
                 cell,
                 tuple(self._lines[cell.identity]),
                 None,
-                replace(
-                    job.provenance(cell),
-                    qemu=qemu_version(self._architecture.qemu),
-                    host=self._host,
-                    disturbed=disturbed,
-                ),
+                replace(job.provenance(cell), host=self._host, disturbed=disturbed),
                 self._request.quick,
                 tuple(self._boots[arm]),
             )
