@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -173,6 +174,8 @@ enum status program_measure(struct run *run, const struct command *command)
 	pid_t pid;
 
 	fflush(NULL);
+	if (command->ended)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	pid = fork();
 	if (!pid)
 		become(command);
@@ -191,6 +194,8 @@ enum status program_measure(struct run *run, const struct command *command)
 	region_begin_of(run, run->experiment->name, RUSAGE_CHILDREN);
 	marker_begin();
 	status = follow(command, pid, &huge);
+	while (command->ended && waitpid(-1, NULL, 0) > 0)
+		;	/* what it left in the background */
 	marker_end();
 	region_end(run);
 

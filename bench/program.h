@@ -20,7 +20,10 @@ struct command {
 	bool fixed;
 	const char *input;	/* the file that it reads; NULL: standard input */
 	const char *output;	/* the file for what it prints; NULL: standard error */
-	/* Where its status goes, as waitpid(2) has it; NULL: it has to be 0. */
+	/*
+	 * Where its status goes, as waitpid(2) has it, after all that it started
+	 * has ended; NULL: it has to be 0, and others may go on.
+	 */
 	int *ended;
 };
 

@@ -21,7 +21,7 @@ from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request
 from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_change, format_value
+from firsttouch.quantities import format_change, format_list, format_value
 from firsttouch.tables import dump_json, parse_json
 from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import output_console, plain
@@ -144,6 +144,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError("--fail-if compares: give --against FILE, or two arms, releases or roots.")
     counted, status = list(before), 0
     missing: dict[str, None] = {}
+    logs = []
     contract = parse_contract(ftbench_list(reporter))
     for release, program in [(release, program) for release in releases for program in programs]:
         # As it was written: two may have the same name in other folders.
@@ -157,6 +158,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         )  # fmt: skip
         outcome = run_lab(request, contract, reporter)
         status |= print_failures(outcome, request)
+        # A guest whose counts are stored has none.
+        logs += [str(request.out / "log")] * (request.out / "log").is_dir()
         dataset = make_dataset(outcome.results, outcome.catalog)
         missing |= dict.fromkeys(why for gap in dataset.gaps for why in gap.reasons.values())
         of_arms = _counts(dataset)
@@ -182,7 +185,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             console.print()
             calls = [each.system_calls for each in counted]
             print_table(names_table("system calls", counted, calls), console)
-        reporter.say(f"Its output is at the end of the kernel's log, in {options.out}/log.")
+        if logs:
+            reporter.say(f"Its output is at the end of the kernel's log, in {format_list(logs)}.")
     first, last = counted[0].counts, counted[-1].counts
     for name, _ in options.fail_if:
         if name not in last:

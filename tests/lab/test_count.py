@@ -68,6 +68,8 @@ def test_a_program_on_two_releases_without_a_build(firsttouch: Firsttouch, myben
     assert state == "The same outcome on all kernels: exit status 0, 2 bytes of output."
     assert head.split() == ["6.12", "debian", "7.3", "debian", "change"]
     assert any(row.startswith("instructions kernel") and row.endswith("%") for row in rows)
+    # The store has no logs.
+    assert "kernel's log" not in firsttouch("count", "--out", "again", *words).stderr
     old, new = _counts(firsttouch("count", "--json", *words))
     assert _PAGES < old["page_faults"] < _PAGES + 100
     # 7.3 passes the program one more entry of its auxiliary vector.
@@ -140,6 +142,14 @@ def test_a_program_without_input_ends(firsttouch: Firsttouch) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.startswith("Ended: exit status 0, 2 bytes of output.\n")
+
+
+def test_what_is_left_in_the_background_is_counted(firsttouch: Firsttouch) -> None:
+    work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done"
+    words = ("count", "--json", "--packages", "dash", "--", "sh", "-c", f"({work}) & exit 0")
+    (counts,) = _counts(firsttouch(*words))
+    assert counts["output_bytes"] == len("done\n")
+    assert counts["instructions_user"] > 1_000_000
 
 
 def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path) -> None:
