@@ -43,6 +43,8 @@ from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.qemu import RESULTS, board_arguments, console_archive, inputs, results_port
 
+# In the header of arm64's Image: Documentation/arch/arm64/booting.rst. QEMU unpacks gzip.
+_MAGIC, _MAGIC_AT, _GZIP = b"ARM\x64", 56, b"\x1f\x8b"
 # How the reason of a package begins that the laboratory works without.
 _OPTIONAL = ("faster: ", "package: ", "tests: ", "regress: ")
 _PRUNE = "--keep BYTES  the size to reduce the store to, such as 20G"
@@ -147,6 +149,10 @@ def _guest(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError("standard input is no terminal: run a command by --exec 'CMD'.")
     exclude(options, "kernel", "release", "source")
     name, image = options.kernel and options.kernel.name, options.kernel
+    if image and not (
+        (head := image.read_bytes()).startswith(_GZIP) or head[_MAGIC_AT:].startswith(_MAGIC)
+    ):
+        raise UserError(f"{image} is no image of an arm64 kernel: give arch/arm64/boot/Image.")
     if not image:
         source = source_of(options, reporter)
         name, image = source.release.name, obtain_image(arm.kernel, source, reporter)
