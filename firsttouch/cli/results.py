@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.building.store import locked
 from firsttouch.cli.lab import show_times
@@ -33,10 +34,12 @@ from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
 from firsttouch.trace.sites import FILE_NAME as TRACE
 from firsttouch.trace.two_traces import compared_traces
+from firsttouch.views.answers import print_answers
+from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
 from firsttouch.views.html.page import figure_files, write_figures, write_report
 from firsttouch.views.profile import folded
-from firsttouch.views.rows import FORMATS, export
+from firsttouch.views.rows import FORMATS, export, print_dataset
 from firsttouch.views.terminal import output_console
 
 _SURVEY = """
@@ -145,7 +148,7 @@ def selected(experiments: Sequence[str], pairs: Sequence[str]) -> Callable[[Task
 
 
 def report_options(report: argparse.ArgumentParser) -> None:
-    declare(report, _REPORT, _report)
+    declare(report, f"{_REPORT}\n--table  print every row of counts\n", _report)
 
 
 def compare_options(sets: argparse.ArgumentParser) -> None:
@@ -174,7 +177,17 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     if "icount" not in timings:
         return 0
     dataset = read_dataset(place)
-    print(write_report(dataset, place if place.is_dir() else place.parent))
+    report = write_report(dataset, place if place.is_dir() else place.parent)
+    console = output_console()
+    tried = changes(dataset)
+    if options.table:
+        print_dataset(dataset, console)
+    for changed in tried:
+        print_comparison(compared_arms(changed, len(tried)), console)
+    if not tried and not options.table:
+        print_answers(dataset, str(report), console)
+    else:
+        console.print(f"Report: {report}", soft_wrap=True)
     return _say_notes(dataset.notes, reporter)
 
 

@@ -49,11 +49,13 @@ def test_quick_results_are_named_so_everywhere(
     options = ("--experiment", "populate", "--experiment", "read-fault")
     assert _lab(fake_lab, *options, "--quick") == 0
     quick = len(fake_lab.ran)
-    assert "quick: smaller sizes" in capsys.readouterr().out
+    answer = capsys.readouterr().out
+    assert "quick: smaller sizes" in answer
     assert json.loads((fake_lab.out / "summary.json").read_text())["quick"] is True
     assert "quick: smaller sizes" in (fake_lab.out / "report.html").read_text()
     # The report and the export say so, too.
     assert main(["report", str(fake_lab.out)]) == 0
+    assert capsys.readouterr().out == answer
     assert "quick: smaller sizes" in (fake_lab.out / "report.html").read_text()
     capsys.readouterr()
     assert main(["export", str(fake_lab.out)]) == 0

@@ -89,7 +89,9 @@ def test_a_result_says_what_was_tried_and_its_command_repeats_it(
     # Stored results know the arm, though it has no file.
     dataset = read_dataset(tmp_path / "out")
     assert dataset.catalog.arms["mine"].tried and not dataset.notes
+    capsys.readouterr()
     assert main(["report", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.startswith("mine against stock, ")
     page = (tmp_path / "out/report.html").read_text()
     assert "against stock</h1>" in page and made.tried in page
     capsys.readouterr()
