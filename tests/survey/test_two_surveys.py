@@ -86,8 +86,8 @@ def test_compare_takes_files_and_directories(
     document = json.loads(capsys.readouterr().out)
     assert {each["what"] for each in document["differences"]} == {"kernel", "write intent"}
     figures = {(each["what"], each["metric"]): each for each in document["figures"]}
-    assert figures["ldxr, 4 KiB", "faults a page"]["change_percent"] == -50
-    assert not figures["store, 4 KiB", "faults a page"]["changed"]
+    assert figures["ldxr, 4 KiB", "faults per page"]["change_percent"] == -50
+    assert not figures["store, 4 KiB", "faults per page"]["changed"]
 
 
 def test_a_survey_is_not_compared_with_counts(
