@@ -103,7 +103,7 @@ def _region() -> dict[str, Json]:
         "instructions": 1000, "dsb": 1, "isb": 1, "dc_zva": 0, "dc_zva_unplaced": 0,
         "untranslated_accesses": 0, "l1d": cache, "l2": cache,
     }  # fmt: skip
-    return {"user": mode, "kernel": mode, "tlbi": {"total": 7}}
+    return {"user": mode, "kernel": mode, "tlbi": {"total": 7, "broadcast": 7}}
 
 
 def git(tree: Path, *words: str | Path) -> str:

@@ -42,6 +42,6 @@ def test_a_full_disk_is_a_reason_for_no_times(
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "a", None, "b")
 
-    monkeypatch.setattr("firsttouch.trace.prices.survey_host", fail)
+    monkeypatch.setattr("firsttouch.trace.prices.short_survey", fail)
     provide_prices(tmp_path, Reporter(), asked=True)
     assert capsys.readouterr().err.endswith("No time of faults: No space left on device\n")
