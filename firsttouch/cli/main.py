@@ -172,7 +172,7 @@ def _report_os_error(error: OSError) -> int:
         return _report(_full_disk(where))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         remedy = "copy its folder to one of yours"
-        if path.startswith(str(store_root())):
+        if path and (store_root().is_relative_to(path) or path.startswith(str(store_root()))):
             remedy = "set XDG_CACHE_HOME to another place for the store"
         return _report(f"{where}{reason}: change its permissions, or {remedy}.")
     return _report(f"{where}{reason}: check this path, then run the same command again.")

@@ -101,7 +101,8 @@ def _region() -> dict[str, Json]:
     cache: dict[str, Json] = {"accesses": 50_000, "misses": 5}
     mode: dict[str, Json] = {
         "instructions": 1000, "dsb": 1, "isb": 1, "dc_zva": 0, "dc_zva_unplaced": 0,
-        "untranslated_accesses": 0, "l1d": cache, "l2": cache,
+        "ipi": 0, "exceptions_taken_sync": 0, "svc": 0, "untranslated_accesses": 0,
+        "l1d": cache, "l2": cache,
     }  # fmt: skip
     return {"user": mode, "kernel": mode, "tlbi": {"total": 7, "broadcast": 7}}
 
