@@ -15,7 +15,7 @@ from firsttouch.analysis.dataset import read_dataset
 from firsttouch.building.store import locked
 from firsttouch.cli.lab import show_times
 from firsttouch.cli.options import declare, exclude, settings_of
-from firsttouch.errors import UserError
+from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import FILE_NAME, read_times, timings_in
@@ -33,6 +33,7 @@ from firsttouch.trace.prices import provide_prices
 from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
 from firsttouch.trace.sites import FILE_NAME as TRACE
+from firsttouch.trace.sites import Trace
 from firsttouch.trace.two_traces import compared_traces
 from firsttouch.views.answers import print_answers
 from firsttouch.views.changes import compared_arms
@@ -92,9 +93,11 @@ def _trace(options: argparse.Namespace, reporter: Reporter) -> int:
     exclude(options, "try", "pid")
     chains = not options.no_call_chains
     target = Target(tuple(options.command), options.pid, options.seconds, chains)
+    number = getattr(options, "try")
+    printed = _trace_before(options.out / DATA_FILE) if number else None
     read = _traced(target, options.out, options, reporter)
-    if number := getattr(options, "try"):
-        advice = remedy_to_try(read.trace, number)
+    if number:
+        advice = remedy_to_try(read.trace, number, printed)
         target = replace(target, environment=with_remedy(advice.environment, os.environ))
         again = _traced(target, options.out / "tried", options, reporter)
         reporter.say(predicted_and_measured(read.trace, advice, again.trace))
@@ -102,6 +105,13 @@ def _trace(options: argparse.Namespace, reporter: Reporter) -> int:
     status = read.trace.status if read.trace.complete else signal.SIGKILL
     code = os.waitstatus_to_exitcode(status or 0)
     return code if code >= 0 else 128 - code
+
+
+def _trace_before(file: Path) -> Trace | None:
+    try:
+        return read_recording(file).trace
+    except FirsttouchError:
+        return None
 
 
 def _traced(

@@ -143,12 +143,19 @@ def assignments(environment: Mapping[str, str]) -> str:
 _LISTS = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ",", "JAVA_TOOL_OPTIONS": " ", "GODEBUG": ","}
 
 
-def remedy_to_try(trace: Trace, number: int) -> Advice:
-    """Return a remedy by its number; UserError if no variable applies it."""
-    advices = dict(enumerate(advise(trace), 1))
+def remedy_to_try(trace: Trace, number: int, printed: Trace | None = None) -> Advice:
+    """Return a remedy by its number; UserError if no variable applies it.
+
+    The number is that of `printed`, if this is an earlier trace of the same command: where two
+    remedies save nearly as much, another run may have them in another order.
+    """
+    numbered = printed if printed and printed.command == trace.command else trace
+    advices = dict(enumerate(advise(numbered), 1))
     can = [str(n) for n, advice in advices.items() if advice.environment]
     if str(number) in can:
-        return advices[number]
+        meant = advices[number]
+        same = (advice for advice in advise(trace) if advice.environment == meant.environment)
+        return next(same, meant)
     raise UserError(
         f"--try {number}: the environment applies {' and '.join(can) or 'none'} of this program's "
         "remedies: apply another, trace into another --out, and use `firsttouch compare`."

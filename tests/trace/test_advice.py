@@ -97,6 +97,20 @@ def test_only_what_a_variable_applies_can_be_tried() -> None:
             remedy_to_try(traced, 2)
 
 
+def test_a_number_is_that_of_the_list_that_was_printed() -> None:
+    printed, again = (
+        replace(
+            trace(faults=1000), allocator="glibc",
+            remedies=(Remedy(KEEP, kept, 0, ns=kept), Remedy(HEAP, 500, 0, ns=500)),
+        )
+        for kept in (510, 490)
+    )  # fmt: skip
+    assert [advise(each)[0].remedy.name for each in (printed, again)] == [KEEP, HEAP]
+    assert remedy_to_try(again, 1, printed).remedy == again.remedies[0]
+    other = replace(printed, command=("another",))
+    assert remedy_to_try(again, 1, other).remedy.name == HEAP
+
+
 def test_a_remedy_keeps_the_settings_that_are_there() -> None:
     added = with_remedy({"GLIBC_TUNABLES": "b=2"}, {"GLIBC_TUNABLES": "a=1"})
     assert added == {"GLIBC_TUNABLES": "a=1:b=2"}
