@@ -77,7 +77,7 @@ def test_any_damaged_file_is_read_without_an_exception(compile_c: Compile, tmp_p
         locate(Symbols(tmp_path), place)
 
 
-_START = struct.pack("<IHHIIIIQQ", 100, 0, 40, 0, 62, 4096, 1, 0, 4096)
+_START = struct.pack("<IHHIIIIQQ", 100, 0, 40, 32, 62, 4096, 1, 0, 4096)
 _LONG = b"0-%x rw-p 0 0:0 0\n" % (1 << 90)
 _DAMAGED = {
     "an address of 91 bits": _START + struct.pack("<IHHII40s", 103, 0, 56, 1, len(_LONG), _LONG),

@@ -38,7 +38,7 @@ def test_a_program_that_may_not_be_traced_is_named(
     assert read.trace.detached == ("trouble",)
     assert read.trace.unseen is None
     assert read.trace.lower_bound
-    assert _said(read).count("trouble: the kernel ends tracing where") == 1
+    assert _said(read).count("trouble: the kernel stops tracing set-user-ID") == 1
     assert "in the kernel" not in _said(read)
 
 
