@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 102),
-    ("firsttouch/*.py", "lines", 17_437),
+    ("firsttouch/*.py", "lines", 17_442),
     ("docs/evidence/draw/*.py", "lines", 781),
-    ("tests/*.py", "lines", 18_786),
+    ("tests/*.py", "lines", 18_793),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.host_tools import DTC, qemu_digest
+from firsttouch.building.host_tools import DTC, qemu_cpus, qemu_digest
 from firsttouch.building.program_root import DIRECTORY, TRAILER, archive, padded, record
 from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.catalog.machines import Cache, Machine
+from firsttouch.errors import HostError
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.processes import output
 from firsttouch.vm.guest import Clock, Guest
@@ -218,7 +219,11 @@ def device_tree(
     with tempfile.TemporaryDirectory(prefix="firsttouch-tree-") as folder:
         command = list(qemu)
         command[command.index("-M") + 1] += ",dumpdtb=base"
-        output(command, cwd=Path(folder))
+        try:
+            output(command, cwd=Path(folder))
+        except HostError:
+            machine.check_cpu(qemu_cpus())
+            raise
         Path(folder, "source").write_text(_overlay(machine, cpus, disk, seed))
         # No -@, because the overlay gives all targets by path.
         compile_overlay = [DTC, "-q", "-I", "dts", "-O", "dtb", "-o", "overlay", "source"]

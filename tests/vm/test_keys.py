@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from firsttouch.catalog.machines import load_machine
+from firsttouch.errors import UserError
 from firsttouch.files import digest, digest_file
 from firsttouch.vm.guest import Guest, Pmu
-from firsttouch.vm.qemu import guest_key
+from firsttouch.vm.qemu import device_tree, guest_key
 from firsttouch.vm.supervision import run_guest
 from tests.support import fake_qemu
 from tests.vm.conftest import MakeGuest
@@ -107,3 +108,9 @@ def test_the_key_is_of_what_was_run(
         arguments.append(word)
     qemu = digest_file(fake.program)
     assert guest_key(guest) == digest({"QEMU": qemu, "arguments": arguments})
+
+
+def test_a_cpu_that_qemu_has_not_is_named_before_its_device_tree_is_read() -> None:
+    machine = replace(load_machine("neoverse-n1"), cpu="neoverse-v9")
+    with pytest.raises(UserError, match="cpu is 'neoverse-v9', which QEMU does not have"):
+        device_tree(("qemu-system-aarch64", "-M", "virt", "-cpu", machine.cpu), machine, 1, None, 0)
