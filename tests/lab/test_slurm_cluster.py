@@ -53,7 +53,7 @@ def test_a_plan_on_two_nodes_gives_the_same_bytes_although_one_is_killed(
         said = there.communicate(timeout=600)[1]
         assert there.returncode == 0, said
         assert not cluster.run("squeue", "-h")
-    assert "Slurm job 1: 2 tasks" in said
+    assert "Slurm job 1: 6 tasks" in said
     for name in ("results.jsonl", "summary.json"):
         files = [firsttouch.directory / out / name for out in ("here", "there")]
         assert files[0].read_bytes() == files[1].read_bytes()
