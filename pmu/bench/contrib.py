@@ -8,18 +8,25 @@ so with Debian's patches.
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from dataclasses import astuple
 from pathlib import Path
 
-from firsttouch.building.apt import Wanted, host_archives, private_root, unpacked
+from firsttouch.building.apt import Archive, host_archives, private_root, unpack
 from firsttouch.building.store import Entry
+from firsttouch.catalog.experiments import Packages
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
 _PACKAGE = "qemu-system-arm"
 # Only for their headers.
-_GLIB = "libglib2.0-dev"
+_GLIB = Packages("bookworm", ("libglib2.0-dev",))
 _FILES = ("contrib/plugins/cache.c", "include/qemu/qemu-plugin.h")
+
+
+class _Sources(Archive):
+    @property
+    def source(self) -> str:
+        return super().source.replace("Types: deb", "Types: deb-src", 1)
 
 
 def build_contrib_cache(folder: Path, reporter: Reporter) -> Path:
@@ -32,7 +39,7 @@ def build_contrib_cache(folder: Path, reporter: Reporter) -> Path:
     entry = Entry("packages", {"QEMU's cache.c": version}, f"cache.c of QEMU {version}")
 
     def make(workplace: Path, kept: Path) -> None:
-        archives = [replace(archive, types="deb-src") for archive in host_archives()]
+        archives = [_Sources(*astuple(archive)) for archive in host_archives()]
         options = private_root(archives)
         source = workplace / "source"
         shutil.rmtree(source, ignore_errors=True)
@@ -44,7 +51,7 @@ def build_contrib_cache(folder: Path, reporter: Reporter) -> Path:
             shutil.copy(tree / name, kept)
 
     sources = entry.obtain(make, reporter.say)
-    headers = unpacked(Wanted((_GLIB,)), _GLIB, reporter) / "usr"
+    headers = unpack(_GLIB, reporter) / "usr"
     (configured,) = headers.glob("lib/*/glib-2.0/include")
     plugin = folder / "libcache.so"
     output(
