@@ -33,9 +33,9 @@ _RECORDINGS = REPOSITORY / "tests/data/trace"
 # Which sets are shown in which views; together the sets have every kind of table and figure.
 _SHOWN = {
     "default-6.12": "txt md page",
-    "configuration-6.12": "txt",
-    "doubles-6.12": "page",
-    "functions-6.12": "txt page",
+    "configuration-stores-6.12": "txt",
+    "doubles-arm64-6.12": "page",
+    "functions-stores-6.12": "txt page",
     "layouts-ldadd-6.12": "txt md page",
     "machines-reads-6.12": "txt md page",
     "tags-6.12": "csv",

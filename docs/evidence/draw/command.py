@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from docs.evidence.draw import commands, history, pictures, predicted
@@ -22,7 +21,6 @@ from firsttouch.lab.results import pack_results, read_results
 
 # Pages that are not of results of the laboratory.
 OTHERS = {"history-counts": history.draw, "predicted-programs": predicted.draw}
-_HEADER = "<!-- SPDX-License-Identifier: GPL-2.0 -->\n# {name}\n\nWritten by `make evidence`.\n\n"
 
 
 def main() -> int:
@@ -39,17 +37,17 @@ def main() -> int:
 
 def _run(options: argparse.Namespace) -> int:
     sets = [each for each in load_sets().values() if each.name in (options.set or [each.name])]
-    if options.measure and not measure(sets):
+    if options.measure and not all(map(measure, sets)):
         return 1
     if options.predict:
         predicted.measure()
     if options.history:
         history.measure()
     if not options.set:
-        for name, text in {**draw_others(), **pictures.draw()}.items():
+        for name, text in draw_others().items():
             _write(name, text)
     for each in sets:
-        _write(f"docs/evidence/{each.page or each.name}.md", draw_set(each))
+        _write(f"docs/evidence/{each.name}.md", page(each))
     return 0
 
 
@@ -61,37 +59,27 @@ def _write(name: str, text: str) -> None:
     print(f"{name}: {'written' if changed else 'unchanged'}", flush=True)
 
 
-def measure(
-    sets: Sequence[ResultSet], out: Path = Path("out/evidence"), folder: Path = EVIDENCE
-) -> bool:
-    """Measure sets, then store the results of each if all runs succeeded; return whether."""
-    runs = [(each, release) for each in sets for release in each.releases]
-    for each, release in runs:
-        arguments = [*each.arguments(release), "--out", str(out / f"{each.name}-{release}")]
+def measure(of: ResultSet, out: Path = Path("out/evidence"), folder: Path = EVIDENCE) -> bool:
+    """Measure a set, and store its results if all runs succeeded; return whether."""
+    results = {}
+    for release in of.releases:
+        place = out / f"{of.name}-{release}"
+        arguments = [*of.arguments(release), "--out", str(place)]
         print(f"\nmake evidence: firsttouch {' '.join(arguments)}", flush=True)
         if status := firsttouch(arguments):
-            print(
-                f"make evidence: {each.name} on {release} ended with status {status}: nothing was "
-                "written, run it again to go on.",
-                file=sys.stderr,
-            )
+            said = f"{of.name} on {release} ended with status {status}: run it again to go on."
+            print(f"make evidence: {said}", file=sys.stderr)
             return False
-    for each, release in runs:
-        results = read_results(out / f"{each.name}-{release}")
-        pack_results(each.file(release, folder), results)
+        results[release] = read_results(place)
+    for release, of_release in results.items():
+        pack_results(of.file(release, folder), of_release)
     return True
 
 
-def draw_set(of: ResultSet, folder: Path = EVIDENCE) -> str:
-    return page(of, [of.dataset(release, folder) for release in of.releases])
-
-
 def draw_others() -> dict[str, str]:
-    pages = {
-        f"docs/evidence/{name}.md": _HEADER.format(name=name) + draw()
-        for name, draw in OTHERS.items()
-    }
-    return {**pages, **commands.draw()}
+    """Return the pages and pictures that are not those of sets, by their files."""
+    pages = {f"docs/evidence/{name}.md": draw() for name, draw in OTHERS.items()}
+    return {**pages, **commands.draw(), **pictures.draw()}
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from unittest.mock import patch
 
+from docs.evidence.draw.tables import document
 from firsttouch.cli.main import main
 from firsttouch.trace import sites
 from firsttouch.views.tables import Table, markdown
@@ -33,15 +34,14 @@ def draw() -> dict[str, str]:
 def _keys() -> str:
     """Return the keys of trace.json, the fields of its classes."""
     said = (
-        "Written by `make evidence` from `firsttouch/trace/sites.py`, which describes the keys: a "
-        f"`Trace` with `schema` ({sites.SCHEMA}), `doubles` and `sentences`. Lists have at most "
-        "100 entries."
+        " from `firsttouch/trace/sites.py`, which describes the keys: a `Trace` with `schema` "
+        f"({sites.SCHEMA}), `doubles` and `sentences`. Lists have at most 100 entries."
     )
-    lines = ["<!-- SPDX-License-Identifier: GPL-2.0 -->", "# trace.json", "", said]
+    lines = []
     for name in ("Trace", "FaultPlace", "GiverPlace", "Location", "Members", "Remedy", "Site"):
         keys = ", ".join(f"{key.name}: {key.type}" for key in fields(getattr(sites, name)))
         lines += ["", f"`{name}`: {keys}"]
-    return "".join(f"{line}\n" for line in lines)
+    return document("trace.json", said, lines)
 
 
 def _entries(text: str) -> list[tuple[str, str]]:
@@ -86,12 +86,7 @@ def _reference(texts: Mapping[str, str]) -> str:
     options = {name: _entries(text) for name, text in texts.items()}
     count = Counter(entry for entries in options.values() for entry in entries)
     common = [entry for entry, commands in count.items() if commands > 1]
-    lines = [
-        "<!-- SPDX-License-Identifier: GPL-2.0 -->",
-        "# Commands and options",
-        "",
-        "Written by `make evidence` from `firsttouch COMMAND --help`, which also has examples.",
-    ]
+    lines = []
     for name, entries in {**options, "": common}.items():
         own = [entry for entry in entries if not name or entry not in common]
         if own:
@@ -101,7 +96,8 @@ def _reference(texts: Mapping[str, str]) -> str:
             if sum(description[1:-1] in text for text in texts.values()) == 1:
                 lines += [description, ""]
             lines += markdown(Table("", _HEAD, [[f"`{a}`", b] for a, b in own], names=2))
-    return "".join(f"{line}\n" for line in lines).replace("&lt;", "<")
+    said = " from `firsttouch COMMAND --help`, which also has examples."
+    return document("Commands and options", said, lines).replace("&lt;", "<")
 
 
 def _texts(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -3,54 +3,42 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from docs.evidence.draw.sets import EVIDENCE
+from docs.evidence.draw.tables import document
+from firsttouch.analysis.changes import changes
+from firsttouch.analysis.dataset import read_dataset
 from firsttouch.analysis.figures import change_percent
 from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.quantities import format_change, format_count
-from firsttouch.tables import Fields, dump_json, json_object, read, read_toml
-from firsttouch.views import tables
+from firsttouch.tables import dump_json, read, read_json, read_toml
+from firsttouch.views.rows import cell_name, metric_words
+from firsttouch.views.tables import Table, markdown
 
 HISTORY, COUNTED = "history.toml", "history-counts.json"
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A count of a cell that shows a change, or that ought not to move; `name` is the cell's."""
-
-    name: str
-    experiment: str
-    count: str
-    unit: str
-    where: Mapping[str, str | int]
-
-
-@dataclass(frozen=True)
 class Change:
-    """A change, what was said of it and where, the cells that show it, and what came of it.
+    """A change, where it was published, the counts that show it, and what came of it.
 
-    docs/evidence/history/NAME.patch does it, or undoes it, on `release`;
-    `options` are those of `firsttouch try` that select the cells. `agreed` says
-    whether what was counted is what was said, and `why`.
+    docs/evidence/history/NAME.patch does it, or undoes it, on `release`; `options` of
+    `firsttouch try` select the cells. `shows` has counts that move, or that ought not to, each
+    as ``COUNT of CELL``. `agreed` says whether what was counted is what was claimed.
     """
 
     name: str
     title: str
     release: str
-    claimed: str
     source: str
     options: tuple[str, ...]
-    shows: tuple[Shown, ...]
+    shows: tuple[str, ...]
     agreed: Literal["yes", "no", "not judged"]
-    why: str
 
     def patch(self) -> Path:
         return EVIDENCE / "history" / f"{self.name}.patch"
@@ -66,14 +54,14 @@ class Counted:
 
 def load_history() -> list[Change]:
     top = read_toml(EVIDENCE / HISTORY)
-    changes = [read(table, Change) for table in top.tables("change")]
+    history = [read(table, Change) for table in top.tables("change")]
     top.done()
-    return changes
+    return history
 
 
 def read_counted() -> dict[str, list[Counted]]:
     """Return what was counted of each change, in the order of what it `shows`."""
-    table = Fields(COUNTED, json_object((EVIDENCE / COUNTED).read_text("utf-8")) or {})
+    table = read_json(EVIDENCE / COUNTED)
     return {
         change.name: [read(entry, Counted) for entry in table.tables(change.name)]
         for change in load_history()
@@ -83,24 +71,17 @@ def read_counted() -> dict[str, list[Counted]]:
 def count_again(change: Change, out: Path) -> list[Counted]:
     """Try a change, and return what was counted; UserError if a cell is not there."""
     words = ["try", str(change.patch()), "--release", change.release, *change.options]
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        status = firsttouch([*words, "--json", "--out", str(out)])
-    if status:
+    if status := firsttouch([*words, "--out", str(out)]):
         raise UserError(f"firsttouch {' '.join(words)} ended with status {status}: see above.")
-    document = Fields(f"the answer about {change.name}", json_object(printed.getvalue()) or {})
-    (arm,) = document.tables("arms")
+    (tried,) = changes(read_dataset(out))
+    cells = {cell_name(each.case.experiment, each.case.params): each for each in tried.cells}
     counted = []
     for shown in change.shows:
-        of = [
-            cell for cell in arm.tables("cells")
-            if cell.take("experiment", str) == shown.experiment
-            and shown.where.items() <= cell.table("params").scalars().items()
-        ]  # fmt: skip
-        if not of:
-            raise UserError(f"{HISTORY}: no cell is {shown.name}: correct its experiment, where.")
-        counts = of[0].table("counts").table(shown.count)
-        counted.append(read(counts, Counted, strict=False))
+        count, _, cell = shown.partition(" of ")
+        if cell not in cells:
+            raise UserError(f"{HISTORY}: {change.name} has no cell {cell}: correct its options.")
+        stock, arm = cells[cell].figures[count]
+        counted.append(Counted(stock.median, arm.median))
     return counted
 
 
@@ -108,15 +89,17 @@ def draw() -> str:
     counted = read_counted()
     lines = []
     for change in load_history():
-        said = [
-            f"{shown.unit} of `{shown.name}`: {format_count(pair.stock)} to "
-            f"{format_count(pair.arm)} ({format_change(change_percent(pair.stock, pair.arm))})"
-            for shown, pair in zip(change.shows, counted[change.name], strict=True)
-        ]
+        said = []
+        for shown, pair in zip(change.shows, counted[change.name], strict=True):
+            count, _, cell = shown.partition(" of ")
+            values = f"{format_count(pair.stock)} to {format_count(pair.arm)}"
+            percent = format_change(change_percent(pair.stock, pair.arm))
+            said.append(f"{metric_words(count)} of `{cell}`: {values} ({percent})")
         title = f"[{change.title}](history/{change.name}.patch)"
         lines.append([title, change.source, "; ".join(said), change.agreed])
     head = ("change", "source", "counted", "agrees")
-    return "".join(f"{line}\n" for line in tables.markdown(tables.Table("", head, lines, names=4)))
+    table = markdown(Table("", head, lines, names=4))
+    return document("history-counts", ".", ["", *table])
 
 
 def measure() -> None:

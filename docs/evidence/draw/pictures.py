@@ -25,7 +25,7 @@ def draw() -> dict[str, str]:
     sets = load_sets()
     figures = figure_files(sets["default"].dataset("6.12"))
     files = {file: text for file, text in figures.items() if file.startswith(_SHOWN)}
-    (files["profile.svg"],) = flame_graphs(sets["functions"].dataset("7.3")).values()
+    (files["profile.svg"],) = flame_graphs(sets["functions-stores"].dataset("7.3")).values()
     with tempfile.TemporaryDirectory() as folder:
         read = recorded(_TRACED, Path(folder))
         files["trace.svg"] = trace_picture(read.trace, read.totals, read.symbols)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a trace predicts of a remedy, beside what a second run with it counts.
+"""What a trace predicts of a remedy, next to what a second run with it counts.
 
 The programs are those of experiments/doubles.toml and predicted.toml. All run without huge
 pages; a remedy that can be applied from outside is applied to a second run.
@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from docs.evidence.draw.sets import EVIDENCE
+from docs.evidence.draw.tables import document
 from firsttouch.building.apt import unpack
 from firsttouch.building.programs import ACCOUNTS, MOUNT_POINTS, build_recorder
 from firsttouch.catalog.experiments import Packages, load_experiment
@@ -30,7 +31,7 @@ from firsttouch.trace.advice import LEAST, assignments
 from firsttouch.trace.allocators import allocator
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.remedies import KEEP, THP
-from firsttouch.trace.sites import Trace
+from firsttouch.trace.sites import Remedy, Trace
 from firsttouch.views.tables import Table, markdown
 
 FILE = EVIDENCE / "predicted-programs.json.xz"
@@ -69,11 +70,11 @@ def measure() -> None:
     if f"[{_POLICY}]" not in _ENABLED.read_text():
         raise HostError(f"huge pages are one of the remedies: echo {_POLICY} >{_ENABLED}")
     declared = read_toml(EVIDENCE / "predicted.toml")
-    packages = Packages(declared.take("suite", str), declared.strings("packages"), "amd64")
+    names = (*experiment.root.names, *declared.strings("packages"))
     scripts = {**experiment.scripts, **declared.table("scripts").values_of(str)}
     declared.done()
     reporter, programs = Reporter(), []
-    with program_root(experiment.root, reporter, packages) as root:
+    with program_root(replace(experiment.root, names=names), reporter) as root:
         compiler = ["gcc", "-O2", "-Wall", "-Werror", "-o"]
         made = [root / "usr/bin/predicted", EVIDENCE / "predicted.c"]
         subprocess.run([*compiler, *made], check=True)
@@ -83,28 +84,27 @@ def measure() -> None:
             script = f"export PYTHONDONTWRITEBYTECODE=1\n{lines}"
             trace = trace_script(name, script, root, reporter)
             tried = []
-            for remedy, faults, variables in _remedies(trace):
+            for remedy, variables in _remedies(trace):
                 setting = assignments(variables)
                 changed = f"export {setting}\n{script}" if variables else script
-                after = trace_script(name, changed, root, reporter, huge=remedy == THP)
-                tried.append(Tried(remedy, setting or _POLICY, faults, after.faults))
+                after = trace_script(name, changed, root, reporter, huge=not variables)
+                predicted = trace.faults - remedy.saved
+                tried.append(Tried(remedy.name, setting or _POLICY, predicted, after.faults))
             programs.append(Program(name, trace.kernel, trace.fault_kinds, tuple(tried)))
     text = json.dumps({"programs": [asdict(program) for program in programs]}, indent=1)
     write_atomically(FILE, lzma.compress(text.encode(), preset=9))
 
 
 @contextmanager
-def program_root(wanted: Packages, reporter: Reporter, *more: Packages) -> Iterator[Path]:
-    """Yield a root directory with packages; the files of `more` go over those of `wanted`."""
+def program_root(packages: Packages, reporter: Reporter) -> Iterator[Path]:
+    """Yield a root directory with packages, for this host."""
     if os.geteuid() or platform.machine() != "x86_64":
         raise HostError("programs get their own root directory: run it as root, on x86-64.")
-    unpacked = [unpack(replace(each, architecture="amd64"), reporter) for each in (wanted, *more)]
+    unpacked = unpack(replace(packages, architecture="amd64"), reporter)
     with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
         # A copy, since programs may write to it.
         root = Path(scratch, "root")
-        root.mkdir()
-        for folder in unpacked:
-            subprocess.run(["cp", "-a", f"{folder}/.", root], check=True)
+        subprocess.run(["cp", "-a", unpacked, root], check=True)
         for name in ("bin", "lib", "lib64", "sbin"):
             if not (root / name).exists():
                 (root / name).symlink_to(f"usr/{name}")
@@ -120,15 +120,14 @@ def trace_script(
     name: str, script: str, root: Path, reporter: Reporter, *, huge: bool = False
 ) -> Trace:
     """Return the trace of a script, without huge pages unless `huge` leaves them to the host."""
-    with tempfile.TemporaryDirectory(prefix="firsttouch-script-") as scratch:
-        data, file = Path(scratch, "data"), Path(scratch, "script")
-        file.write_text(script)
-        subprocess.run(
-            ["setarch", "-R", build_recorder(reporter), *([] if huge else ["-b"]),
-             "-r", root, "-o", data, "-f", file],
-            stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_PATIENCE,
-        )  # fmt: skip
-        trace = read_recording(data, root).trace
+    data, file = root.with_name("data"), root.with_name("script")
+    file.write_text(script)
+    subprocess.run(
+        ["setarch", "-R", build_recorder(reporter), *([] if huge else ["-b"]),
+         "-r", root, "-o", data, "-f", file],
+        stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_PATIENCE,
+    )  # fmt: skip
+    trace = read_recording(data, root).trace
     if trace.status or trace.lost:
         raise HostError(
             f"{name}: status {trace.status:#x}, {trace.lost} faults lost: see its script."
@@ -136,14 +135,13 @@ def trace_script(
     return trace
 
 
-def _remedies(trace: Trace) -> Iterator[tuple[str, int, Mapping[str, str]]]:
-    """Yield the remedies worth trying: their names, faults left, and variables to apply them."""
+def _remedies(trace: Trace) -> Iterator[tuple[Remedy, Mapping[str, str]]]:
+    """Yield the remedies worth trying, and the variables that apply them: none for huge pages."""
     used = allocator(trace.allocator)
-    variables = {THP: {}, KEEP: used.environment if used else None}
     for remedy in trace.remedies:
-        applied = variables.get(remedy.name)
-        if remedy.saved >= LEAST * trace.faults and applied is not None:
-            yield remedy.name, trace.faults - remedy.saved, applied
+        keeps = used.environment if used and remedy.name == KEEP else {}
+        if remedy.saved >= LEAST * trace.faults and (keeps or remedy.name == THP):
+            yield remedy, keeps
 
 
 def read_predicted() -> list[Program]:
@@ -152,20 +150,19 @@ def read_predicted() -> list[Program]:
 
 
 def draw() -> str:
-    programs = read_predicted()
-    rows = [(program, tried) for program in programs for tried in program.tried]
+    rows = [(program, tried) for program in read_predicted() for tried in program.tried]
     near = sum(abs(tried.off) <= NEAR for _, tried in rows)
+    far = [row for row in rows if abs(row[1].off) > _EXACT]
     lines = []
-    for program, tried in sorted(rows, key=lambda row: -abs(row[1].off)):
-        if abs(tried.off) > _EXACT:
-            counts = sum(program.kinds.values()), tried.predicted, tried.measured
-            numbers = *(f"{count:,}" for count in counts), f"{100 * tried.off:+.1f} %"
-            lines.append([program.name, tried.remedy, *numbers])
+    for program, tried in sorted(far, key=lambda row: -abs(row[1].off)):
+        counts = (sum(program.kinds.values()), tried.predicted, tried.measured)
+        numbers = [*(f"{count:,}" for count in counts), f"{100 * tried.off:+.1f} %"]
+        lines.append([program.name, tried.remedy, *numbers])
     heads = ["program", "remedy", "faults", "predicted", "measured", "off"]
-    table = markdown(Table("", heads, lines, names=2))
     said = (
         f"Programs of Debian 13, traced on an x86-64 host as root by `make evidence PREDICT=1`: "
         f"{near} of {len(rows)} predictions are at most {NEAR * 100:.0f} % off. The "
-        f"{len(rows) - len(lines)} that are at most {_EXACT * 100:.0f} % off have no row."
+        f"{len(rows) - len(far)} that are at most {_EXACT * 100:.0f} % off have no row."
     )
-    return "".join(f"{line}\n" for line in (said, "", *table))
+    table = markdown(Table("", heads, lines, names=2))
+    return document("predicted-programs", ".", ["", said, "", *table])

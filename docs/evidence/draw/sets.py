@@ -20,13 +20,13 @@ SETS = "sets.toml"
 
 @dataclass(frozen=True)
 class ResultSet:
-    """A request to the laboratory on some releases: NAME-RELEASE.jsonl.xz, and a page of all.
+    """A request to the laboratory on some releases: NAME-RELEASE.jsonl.xz, and NAME.md of all.
 
     `measure` is the command after `firsttouch`, without its release; `options` has more of it
-    for some releases. `commit` is the project's commit that was measured. The page, PAGE.md
-    (default: NAME.md), shows the `metrics` of each experiment, with commas between them. Arms
-    are compared with `base` (default: the first). With `changes` the page has other arms only
-    in per cent of it, the cases with the most of the first metric, and the sum of all.
+    for some releases. `commit` is the project's commit that was measured. The page shows the
+    `metrics` of each experiment, with commas between them. Arms are compared with `base`
+    (default: the first). With `changes` the page has other arms only in per cent of it, the
+    cases with the most of the first metric, and the sum of all.
     """
 
     name: str
@@ -37,7 +37,6 @@ class ResultSet:
     metrics: Mapping[str, str] = field(default_factory=dict)
     base: str = ""
     changes: bool = False
-    page: str = ""
 
     def file(self, release: str, folder: Path = EVIDENCE) -> Path:
         return folder / f"{self.name}-{release}.jsonl.xz"

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
-from docs.evidence.draw.sets import ResultSet
+from docs.evidence.draw.sets import EVIDENCE, ResultSet
 from firsttouch.analysis.changes import units_of
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case
-from firsttouch.analysis.profile import USER, compare_functions, profiles_of
+from firsttouch.analysis.profile import USER, Profile, compare_functions, profiles_of
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_value
 from firsttouch.views.rows import (
@@ -29,15 +31,16 @@ _MOST = 5
 _LEAST = 80
 
 
-def page(of: ResultSet, datasets: Sequence[Dataset]) -> str:
-    """Return the page of a set, from its dataset on each release."""
-    lines = [
-        "<!-- SPDX-License-Identifier: GPL-2.0 -->",
-        f"# {of.page or of.name}",
-        "",
-        f"Written by `make evidence`. Measured at commit {of.commit} by:",
-        "",
-    ]
+def document(title: str, said: str, lines: Iterable[str]) -> str:
+    """Return a page in Markdown; `said` completes the sentence "Written by `make evidence`"."""
+    head = ("<!-- SPDX-License-Identifier: GPL-2.0 -->", f"# {title}", "")
+    return "".join(f"{line}\n" for line in (*head, f"Written by `make evidence`{said}", *lines))
+
+
+def page(of: ResultSet, folder: Path = EVIDENCE) -> str:
+    """Return the page of a set, from its results on each release."""
+    datasets = [of.dataset(release, folder) for release in of.releases]
+    lines = [""]
     for release, dataset in zip(of.releases, datasets, strict=True):
         command = shlex.join(["firsttouch", *of.arguments(release)])
         used = {
@@ -52,7 +55,7 @@ def page(of: ResultSet, datasets: Sequence[Dataset]) -> str:
     else:
         for dataset in datasets:
             lines += _release(of, dataset)
-    return "".join(f"{line}\n" for line in lines)
+    return document(of.name, f". Measured at commit {of.commit} by:", lines)
 
 
 def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
@@ -71,46 +74,42 @@ def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
             rows = [row for row in dataset.rows if row.case in cases and row.metric in metrics]
             yield from markdown(row_table(dataset, rows))
         else:
-            yield from _cases(of, dataset, cases, metrics)
+            yield from markdown(_cases(of, dataset, cases, metrics))
     if spread := spread_table(dataset):
         yield from ("", f"## {spread.title} ({release})", "", *markdown(spread))
 
 
-def _cases(
-    of: ResultSet, dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str]
-) -> Iterator[str]:
-    """Yield a table with a row for each case; with `changes`, the largest and the sum of all."""
-    arms = {(id(row.case), row.metric): row.arms for row in dataset.rows}
-    values = {
-        key: arms.get(key, {}) for case in cases for name in metrics for key in [(id(case), name)]
-    }
-    columns = [
-        (name, arm)
-        for name in metrics
-        for arm in sorted(dataset.arms(cases), key=lambda arm: arm != of.base)
-        if any(arm in values[id(case), name] for case in cases)
-    ]
-    cases = [case for case in cases if any(values[id(case), name] for name in metrics)]
-    lines = [
-        [_name(case, dataset), *(_cell(of, values[id(case), name], arm) for name, arm in columns)]
-        for case in cases
-    ]
+def _cases(of: ResultSet, dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str]) -> Table:
+    """Return a row for each case; with `changes`, for all together, and for the largest cases."""
+    found = {(id(row.case), row.metric): row.arms for row in dataset.rows}
+    figures = {id(case): [found.get((id(case), name), {}) for name in metrics] for case in cases}
+    cases = [case for case in cases if any(figures[id(case)])]
+    arms = sorted(dataset.arms(cases), key=lambda arm: arm != of.base)
+    together: Sequence[str] = ()
     if of.changes:
-        base = columns[0][1]
-        ranked = sorted(range(len(cases)), key=lambda n: -values[id(cases[n]), metrics[0]][base])
-        lines = [lines[n] for n in ranked[:_MOST]]
-        all_of = [f"all {len(cases)}"], ["median change"], ["largest"]
-        for name, arm in columns:
-            each = [values[id(case), name] for case in cases]
-            all_of[0].append(
-                _cell(of, {a: sum(v.get(a, 0) for v in each) for a in (base, arm)}, arm)
-            )
-            changes = [change_percent(v[base], v[arm]) or 0 for v in each if arm in v]
-            all_of[1].append("" if arm == base else _signed(statistics.median(changes)))
-            all_of[2].append("" if arm == base else _signed(max(changes)))
-        lines[:0] = all_of if len(dataset.arms(cases)) > 1 else all_of[:1]
-    heads = [arm if len(metrics) == 1 else f"{name}, {arm}" for name, arm in columns]
-    yield from markdown(Table("", ["cell", *heads], lines))
+        together = (f"all {len(cases)}", "median change", "largest")[: 3 if len(arms) > 1 else 1]
+        cases = sorted(cases, key=lambda case: -figures[id(case)][0][arms[0]])
+    shown = cases[:_MOST] if of.changes else cases
+    columns = [["cell", *together, *(_name(case, dataset) for case in shown)]]
+    for (place, metric), arm in itertools.product(enumerate(metrics), arms):
+        values = [figures[id(case)][place] for case in cases]
+        if any(arm in each for each in values):
+            head = arm if len(metrics) == 1 else f"{metric}, {arm}"
+            all_of = _together(values, arms[0], arm)[: len(together)]
+            cells = [_cell(of, each, arm) for each in values[: len(shown)]]
+            columns.append([head, *all_of, *cells])
+    names, *lines = zip(*columns, strict=True)
+    return Table("", names, lines)
+
+
+def _together(values: Sequence[Mapping[str, float]], base: str, arm: str) -> Sequence[str]:
+    """Return the sum, and the median and the largest change; the sum's change but of `base`."""
+    before, after = (sum(each.get(name, 0) for each in values) for name in (base, arm))
+    if arm == base:
+        return format_value(before), "", ""
+    changes = [change_percent(each[base], each[arm]) or 0 for each in values if arm in each]
+    each = (change_percent(before, after) or 0, statistics.median(changes), max(changes))
+    return [_signed(change) for change in each]
 
 
 def _name(case: Case, dataset: Dataset) -> str:
@@ -138,26 +137,24 @@ def _signed(change: float) -> str:
 
 def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:
     """Yield a table of the kernel's functions, with a column for each release and arm."""
-    found: dict[str, dict[str, float]] = {}
-    heads, unit = list[str](), ""
+    found: dict[str, Profile] = {}
     for release, dataset in zip(of.releases, datasets, strict=True):
         (case,) = dataset.cases
         profiles = profiles_of(case)
-        heads += [f"{release}, {arm}" for arm in profiles]
+        found |= {f"{release}, {arm}": profile for arm, profile in profiles.items()}
+        # The same number on all.
         unit, units = units_of(case, next(iter(profiles)))
-        for row in compare_functions(profiles, units):
-            if row.function != USER:
-                values = {f"{release}, {arm}": value for arm, value in row.values.items()}
-                found.setdefault(row.function, {}).update(values)
-    rows = sorted(found.items(), key=lambda row: (-max(row[1].values()), row[0]))
-    large = [(name, values) for name, values in rows if max(values.values()) >= _LEAST]
-    others = [values for _, values in rows[len(large) :]]
-
-    def total(of_rows: Sequence[Mapping[str, float]]) -> list[str]:
-        return [f"{sum(each.get(head, 0) for each in of_rows):,.1f}" for head in heads]
-
-    lines = [[f"`{name}`", *total([values])] for name, values in large]
-    lines.append([f"{len(others)} others", *total(others)])
-    lines.append(["all of the kernel", *total([values for _, values in rows])])
+    every = [row for row in compare_functions(found, units) if row.function != USER]
+    every.sort(key=lambda row: (-max(row.values.values()), row.function))
+    large = [row for row in every if max(row.values.values()) >= _LEAST]
+    groups = [
+        *((f"`{row.function}`", [row]) for row in large),
+        (f"{len(every) - len(large)} others", every[len(large) :]),
+        ("all of the kernel", every),
+    ]
+    lines = [
+        [name, *(f"{sum(row.values[head] for row in rows):,.1f}" for head in found)]
+        for name, rows in groups
+    ]
     yield from ("", f"## Kernel instructions per {unit}, by function", "")
-    yield from markdown(Table("", ["function", *heads], lines))
+    yield from markdown(Table("", ["function", *found], lines))
