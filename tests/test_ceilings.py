@@ -12,8 +12,8 @@ from firsttouch.files import REPOSITORY
 _CEILINGS = (
     ("firsttouch/*.py", "files", 102),
     ("firsttouch/*.py", "lines", 17_442),
-    ("docs/evidence/draw/*.py", "lines", 781),
-    ("tests/*.py", "lines", 18_793),
+    ("docs/evidence/draw/*.py", "lines", 741),
+    ("tests/*.py", "lines", 18_792),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
