@@ -97,16 +97,6 @@ def test_a_change_is_told_from_chance(
     assert cell.kind == kind
 
 
-def test_a_change_smaller_than_that_of_stock_run_again_is_noise() -> None:
-    """A Java program under the garbage collector g1."""
-    counts = [{"instructions_kernel": count} for count in (25_000_000, 36_300_000, 41_200_000)]
-    stock, tried, again = counts
-    result = _changes(tried, again, stock=stock)
-    (cell,) = result.cells
-    assert (cell.kind, cell.weight, round(cell.percent, 1)) == ("chance", 0, 45.2)
-    assert not result.changed(more=True) and "Nothing changed." in _printed(result)
-
-
 @pytest.mark.parametrize(("more", "kind"), [(2_000, "changed"), (900, "chance")])
 def test_in_a_small_cell_a_change_of_two_per_cent_is_no_chance(more: int, kind: str) -> None:
     stock = {"instructions_kernel": 100_000, "page_faults": 40, "dsb": 0, "isb": 0}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Profiles read from results, and compared by function."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -17,9 +16,9 @@ from firsttouch.analysis.profile import (
 )
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.errors import UserError
-from firsttouch.lab.results import Result, read_result
+from firsttouch.lab.results import Result
 from firsttouch.tables import Fields, Json
-from tests.support.results import make_profiled, make_result
+from tests.support.results import make_profiled
 
 STOCK, ON = [100, 200, 300, 400], [100, 200, 360, 390]
 
@@ -52,15 +51,6 @@ def test_a_stack_says_how_each_function_was_entered() -> None:
         Frame("handle_mm_fault"), Frame("clear_page", "tail_call"),
     )  # fmt: skip
     assert profile.stacks[deepest] == {"instructions": 400, "l1d_misses": 40, "l2_misses": 0}
-
-
-def test_a_profile_survives_results_jsonl() -> None:
-    result = make_profiled(STOCK)
-    read = read_result(json.loads(json.dumps(result.document())), "a file")
-    assert read.cell.profile and read == result
-    assert read.cell.command().startswith("firsttouch profile ")
-    # Results of other runs are as they were.
-    assert "profile" not in make_result({}).cell.document()
 
 
 def test_the_largest_change_comes_first() -> None:

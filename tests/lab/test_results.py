@@ -9,7 +9,7 @@ import pytest
 
 from firsttouch.errors import UserError
 from firsttouch.lab.results import SCHEMA, Result, pack_results, read_results, write_results
-from tests.support.results import make_region, make_result
+from tests.support.results import make_profiled, make_region, make_result
 
 
 def _results() -> list[Result]:
@@ -20,10 +20,12 @@ def _results() -> list[Result]:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    write_results(tmp_path, _results())
-    assert list(read_results(tmp_path)) == _results()
+    results = [*_results(), make_profiled([100, 200, 300, 400])]
+    write_results(tmp_path, results)
+    assert list(read_results(tmp_path)) == results
     lines = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
     assert {line["schema"] for line in lines} == {SCHEMA}
+    assert ["profile" in line["cell"] for line in lines] == [False, False, True]
 
 
 def test_a_later_line_for_a_cell_replaces_an_earlier(tmp_path: Path) -> None:

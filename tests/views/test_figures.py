@@ -13,7 +13,6 @@ from firsttouch.views.html.page import figure_files, render
 from firsttouch.views.html.svg import Scale, round_up, scale_for
 from tests.support import made_results
 from tests.support.made_results import Made
-from tests.support.pages import section_of, text_of
 
 PICTURES = REPOSITORY / "docs/pictures"
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -60,33 +59,6 @@ def test_every_class_that_is_drawn_has_its_style(files: dict[str, str]) -> None:
         # These are told from others by nothing but their class.
         for kind in used - {"c0"}:
             assert re.search(rf"\.{re.escape(kind)}\b", style), (name, kind)
-
-
-def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
-    tmp_path: Path,
-) -> None:
-    folder = made_results.experiments(tmp_path)
-    (folder / "populate-threads.toml").write_text(
-        'title = "First touch by several threads"\nquestion = "Do threads fault more?"\n'
-        'runs = "populate"\norder = 2\narms = ["stock", "on"]\n'
-        '[parameters]\nby = ["ldadd", "swp"]\nthreads = [1, 2, 4]\n'
-        '[[metrics]]\nname = "page_faults"\nunit = "faults"\nshown = true\n'
-        '[[figure]]\nmetric = "page_faults"\nper = "threads"\ngroups = ["by"]\n'
-        'caption = "As said."\n'
-    )
-    results = [
-        Made("populate-threads", {"by": by, "threads": threads}, arm, {"page_faults": faults})
-        for by in ("ldadd", "swp")
-        for threads in (1, 2, 4)
-        for arm, faults in (("stock", 2000 * threads), ("on", 1000 * threads))
-    ]
-    page = render(made_results.dataset(tmp_path / "out", results, folder))
-    section = section_of(page, "populate-threads")
-    assert "Do threads fault more?" in section and "As said." in section
-    assert section.count("<figure>") == 1
-    (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
-    assert "by swp: threads 1 stock 2,000 on 1,000, threads 2 stock 2,000" in picture
-    assert "ldadd threads 4 page_faults faults 8,000 4,000 -50.00 %" in text_of(section)
 
 
 def test_marks_come_from_the_arms_files_and_a_foreign_arm_gets_a_cross(tmp_path: Path) -> None:

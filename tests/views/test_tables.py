@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.dataset import read_dataset
+from firsttouch.analysis.dataset import make_dataset
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.files import EXPERIMENTS
 from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
+from firsttouch.tables import Fields, Json
 from firsttouch.views.answers import print_answers
 from firsttouch.views.comparison import compare, print_comparison
-from firsttouch.views.rows import export, print_dataset
+from firsttouch.views.rows import print_dataset, summary
 from firsttouch.views.tables import Table, as_csv, as_html, markdown, print_table
 from tests.support import made_results
 from tests.support.made_results import Made
+from tests.support.results import in_layouts
 
 
 def _printed(print_: Callable[[Console], None], width: int = 100) -> str:
@@ -117,19 +120,30 @@ def test_parameters_that_are_sizes(tmp_path: Path) -> None:
     assert "heap 256 MiB" in text and "heap 512 MiB" in text
 
 
-@pytest.fixture
-def populate(tmp_path: Path) -> Path:
-    results = [
-        replace(made, params={**made.params, "size": 1 << 24, "by": "a|b\n<script>"})
-        for made in made_results.plan(EXPERIMENTS, ["populate"], by="ldadd")
-    ]
-    return made_results.write(tmp_path, results)
+def test_the_summary_has_the_distribution_over_layouts_and_none_of_one() -> None:
+    catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock", "on"])
+    of_layouts = {"stock": [200] * 4, "on": [100, 100, 100, 180]}
 
+    def summarized(layouts: int) -> dict[str, Json]:
+        results = [
+            result
+            for arm, faults in of_layouts.items()
+            for result in in_layouts(arm, [{"page_faults": n} for n in faults[:layouts]])
+        ]
+        (row,) = Fields("", summary(make_dataset(results, catalog))).tables("rows")
+        return row.rest()
 
-def test_markdown_names_the_command_and_ends_no_cell(populate: Path) -> None:
-    text = export(read_dataset(populate), "md")
-    assert "--experiment populate --size 16777216`" in text
-    assert "a\\|b" in text and "<script>" not in text and "a|b" not in text
+    row = summarized(4)
+    assert row["layouts"] == 4
+    assert row["distribution"] == {
+        "change_percent": {"minimum": -50, "median": -50, "maximum": -10},
+        "arms": {
+            "stock": {"minimum": 200, "median": 200, "maximum": 200},
+            "on": {"minimum": 100, "median": 100, "maximum": 180},
+        },
+        "holds_in": [3, 4],
+    }
+    assert "distribution" not in (alone := summarized(1)) and alone["layouts"] == 1
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from tests.support.made_results import Made
 _OTHER = "9" * 64
 
 
-def _results(release: str = "6.12", size: int = 1 << 30) -> list[Made]:
+def _results() -> list[Made]:
     experiment = load_experiment("populate")
     return [
-        made_results.result(experiment, {**params, "size": size}, arm, release)
+        made_results.result(experiment, params, arm)
         for params in experiment.combinations()
         if params["by"] in ("store", "ldadd") and params["page"] == "4k"
         for arm in ("stock", "on")
@@ -28,10 +28,6 @@ def _results(release: str = "6.12", size: int = 1 << 30) -> list[Made]:
 
 def _compared(tmp_path: Path, a: Sequence[Made], b: Sequence[Made]) -> Comparison:
     return compare(made_results.dataset(tmp_path / "a", a), made_results.dataset(tmp_path / "b", b))
-
-
-def _with_digest(results: Sequence[Made], name: str) -> list[Made]:
-    return [replace(made, digests={name: "9" * 64}) for made in results]
 
 
 def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) -> None:
@@ -46,27 +42,6 @@ def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) 
     assert "2 of 12 figures differ: these runs were not identical" in compared.sentences[0]
     assert compared.contradictory
     assert {line.names[1:] for line in compared.lines if line.changed} == {("on", "page_faults")}
-
-
-def test_another_release_is_comparable_and_its_changes_are_given(tmp_path: Path) -> None:
-    cheaper = [
-        replace(
-            made,
-            metrics={
-                **made.metrics,
-                "instructions_kernel": made.metrics["instructions_kernel"] / 2,
-            },
-        )
-        for made in _with_digest(_results("7.3"), "kernel image")
-    ]
-    compared = _compared(tmp_path, _results(), cheaper)
-    # Another kernel has another image: the image is not reported as well.
-    (difference,) = compared.differences
-    assert (difference.what, difference.a, difference.b) == ("kernel", "6.12.1", "7.3.1")
-    changes = {line.of["metric"]: line.change_percent for line in compared.lines}
-    assert (changes["page_faults"], changes["instructions_kernel"]) == (0, -50)
-    assert {line.of["release"] for line in compared.lines} == {"6.12 against 7.3"}
-    assert not compared.contradictory
 
 
 @pytest.mark.parametrize(
