@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
+from firsttouch.files import REPOSITORY
+
 PMU = REPOSITORY / "pmu"
-HERE = Path(__file__).resolve().parent
+HERE = REPOSITORY / "tests/pmu"
+GUESTS = HERE / "guests"
 QEMU = "qemu-system-aarch64"
+ICOUNT = ("-icount", "shift=0,sleep=off")
+CACHES = ("l1i=32K:4:64:lru", "l1d=32K:4:64:lru", "l2=256K:8:64:lru")
 DATA = tomllib.loads((REPOSITORY / "tests/data/pmu-counts.toml").read_text())
 
 Finished = subprocess.CompletedProcess[str]
@@ -67,6 +71,12 @@ class Ran:
         counts = json.loads(self.out.read_text())
         assert isinstance(counts, dict)
         return counts
+
+    def refused(self, words: str) -> None:
+        """Assert that it failed with these words, and that nothing passes for a result."""
+        assert self.finished.returncode != 0
+        assert words in self.finished.stderr
+        assert not self.out.exists()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.pmu.conftest import DATA, HERE, PMU, REPOSITORY, must_run, run
+from firsttouch.files import REPOSITORY
+from tests.pmu.conftest import DATA, HERE, PMU, must_run, run
 
 pytestmark = pytest.mark.long
 

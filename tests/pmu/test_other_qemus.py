@@ -10,8 +10,9 @@ import pytest
 
 from firsttouch.building.apt import unpack
 from firsttouch.catalog.experiments import Packages
+from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
-from tests.pmu.conftest import HERE, PMU, QEMU, REPOSITORY, must_run
+from tests.pmu.conftest import HERE, PMU, QEMU, must_run
 
 pytestmark = pytest.mark.regress
 
