@@ -14,10 +14,8 @@ from typing import Any
 import pytest
 
 from firsttouch.building.programs import build_ftbench
+from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-BENCH = REPOSITORY / "bench"
 
 Line = dict[str, Any]
 

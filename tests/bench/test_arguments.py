@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.bench.conftest import REPOSITORY, Ftbench
+from firsttouch.files import REPOSITORY
+from tests.bench.conftest import Ftbench
 
 PAGE = os.sysconf("SC_PAGESIZE")
 CPUS = len(os.sched_getaffinity(0))

@@ -10,21 +10,16 @@ import pytest
 
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import ORDERS, build_ftbench, ftbench
+from firsttouch.files import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
-from tests.bench.conftest import REPOSITORY
 
 pytestmark = pytest.mark.long
 
 
-def copy_of(name: str, folder: Path) -> Path:
-    """Copy the repository's folder `name` into `folder`, without what was built in it."""
-    ignore = shutil.ignore_patterns("build", "init", "__pycache__")
-    return Path(shutil.copytree(REPOSITORY / name, folder / name, ignore=ignore))
-
-
 def test_same_bytes_whoever_builds_it_where_and_when(arm64_ftbench: Path, tmp_path: Path) -> None:
-    copy = copy_of("bench", tmp_path / "somewhere else's")
+    copy = tmp_path / "somewhere else's/bench"
+    shutil.copytree(REPOSITORY / "bench", copy)
     for path in copy.rglob("*"):
         path.chmod(0o700)
         os.utime(path, (0, 0))

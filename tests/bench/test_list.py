@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What ftbench says about itself; the laboratory checks its plans against it."""
+"""What ftbench says about itself, by which the laboratory checks its plans, and of a machine."""
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.bench.conftest import BENCH, Ftbench
+from firsttouch.files import REPOSITORY
+from tests.bench.conftest import Ftbench
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +23,9 @@ def listed(ftbench: Ftbench) -> dict[str, dict[str, Any]]:
 
 
 def test_every_file_is_listed(listed: dict[str, dict[str, Any]]) -> None:
-    assert sorted(listed) == sorted(path.stem for path in (BENCH / "experiments").glob("*.c"))
+    assert sorted(listed) == sorted(
+        path.stem for path in (REPOSITORY / "bench/experiments").glob("*.c")
+    )
     assert list(listed) == sorted(listed)
 
 
@@ -53,3 +58,21 @@ def test_every_metric_is_given_or_explained(
     assert line["metrics"].keys() | line["unavailable"].keys() == every - of_other_sets
     assert all(line["unavailable"].values())
     json.dumps(line, allow_nan=False)
+
+
+def test_files_are_shown_as_they_are(ftbench: Ftbench, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text('quote " and \\ and tab\t\n')
+    (tmp_path / "b1").write_text("one")
+    (tmp_path / "b2").write_text("x" * 100_000)
+    # What cannot be read is left out.
+    (tmp_path / "b3").mkdir()
+    line = ftbench.line("--files", "/nowhere/*", f"{tmp_path}/a", f"{tmp_path}/b*", "/proc/version")
+    assert line["page_size"] == os.sysconf("SC_PAGESIZE")
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    assert 0 < line["memory_available"] <= physical
+    assert line["files"] == {
+        f"{tmp_path}/a": 'quote " and \\ and tab\t\n',
+        f"{tmp_path}/b1": "one",
+        f"{tmp_path}/b2": "x" * 65535,
+        "/proc/version": Path("/proc/version").read_text(),
+    }
