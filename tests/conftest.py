@@ -3,6 +3,7 @@
 
 import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from firsttouch.building.debian import Configuration
 from firsttouch.building.kernel import KernelImage
@@ -23,8 +25,36 @@ from firsttouch.catalog.releases import load_release
 from firsttouch.files import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
 from tests.support import golden
-from tests.support.scheduling import Scheduling
 from tests.support.warm import Finished, run_warm
+
+# Files whose tests share a module's fixture, as a guest, a tree, an installed
+# package, the results behind the documents; or the machine's hugeTLB pool.
+# Where a test's parameters begin with a release, they do so by release.
+_TOGETHER = (
+    "tests/bench/test_guest.py",
+    "tests/bench/test_hugepages.py",
+    "tests/cli/test_installed.py",
+    "tests/docs/test_documents.py",
+    "tests/linux/test_configuration.py",
+    "tests/linux/test_series.py",
+    "tests/trace/test_guest.py",
+)
+_RELEASE = re.compile(r"\[(\d+\.\d+)\b")
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Every test goes to a free worker by itself, except those in `_TOGETHER`.
+
+    pytest-xdist's own marks for that (--dist=loadgroup) do nothing with the pytest that is
+    locked: 3.8 writes them into a field that 9.2 does not read.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        """Return what a test has in common with those that run on the same worker."""
+        file = nodeid.split("::")[0]
+        release = _RELEASE.search(nodeid)
+        return f"{file} {release[1] if release else ''}" if file in _TOGETHER else nodeid
+
 
 FAKE_LINUX = REPOSITORY / "tests/building/fakelinux"
 # Patches and fragments that tests try; the patches fit the fake tree and real ones.

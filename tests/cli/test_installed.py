@@ -17,9 +17,31 @@ import pytest
 from firsttouch.files import EXPERIMENTS, REPOSITORY
 from firsttouch.survey.document import read_survey
 from tests.support import made_results
-from tests.support.wheel import build_wheel
 
 pytestmark = pytest.mark.long
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel as `pip install .` does, with the backend of requirements.lock."""
+    # Built from a copy, without untracked files of the checkout.
+    copy = folder / "source"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    ).stdout.split("\0")  # fmt: skip
+    for name in filter(None, listed):
+        if (REPOSITORY / name).is_file() and not (REPOSITORY / name).is_symlink():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / name, copy / name)
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-index",
+         "--no-build-isolation", "-w", folder, copy],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"no wheel was built; ./setup installs hatchling: {done.stderr}"
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
 
 # The user who runs it if the tests run as root.
 _NOBODY = 65534

@@ -1,24 +1,79 @@
 # SPDX-License-Identifier: GPL-2.0
 """Guests that the store lacks run once, whoever is killed, and with several runs at once."""
 
+import random
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from firsttouch.building.store import outcome_place, stored_outcome
-from firsttouch.errors import GuestError
+from firsttouch.building.store import stored_outcome
+from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.machines import load_machine
 from firsttouch.files import REPOSITORY
 from firsttouch.lab import outcomes
 from firsttouch.lab import run as run_module
+from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
-from firsttouch.lab.run import guests_at_once
+from firsttouch.lab.run import guests_at_once, run_guests
 from firsttouch.tables import Fields, Json
-from firsttouch.vm.guest import MEMORY
-from tests.support.guest_runs import execute, given, make_jobs
+from firsttouch.vm.guest import MEMORY, Guest
+from tests.support.sources import fake_source
+
+# Runs a guest, given its key.
+Run = Callable[[str], dict[str, Json]]
+
+
+def make_jobs(number: int) -> dict[str, Job]:
+    """Return jobs by key; the numbers are spread as digests are."""
+    source = fake_source()
+    jobs = {}
+    for index in range(number):
+        key = f"{index * 0x9E3779B97F4A7C15 % 2**64:016x}" * 4
+        guest = Guest(Path("image"), Path("init"), load_machine("neoverse-n1"), (), (key,))
+        cell = Cell("6.12", "stock", "neoverse-n1", "populate", {"size": index})
+        jobs[key] = Job(guest, key, (cell,), source, load_arm("stock"))
+    return jobs
+
+
+def given(key: str) -> dict[str, Json]:
+    """Return the outcome of a guest that is not run."""
+    return {"commands": [], "key": key}
+
+
+def execute(jobs: Mapping[str, Job], run: Run = given, at_once: int = 1) -> list[str]:
+    """Run guests that are not booted until all have ended; return the keys of those that ran."""
+    ran: list[str] = []
+
+    def outcome(guest: Guest, _log: Path, *, stop: threading.Event) -> dict[str, Json]:
+        (key,) = guest.commands
+        ran.append(key)
+        return run(key)
+
+    with (
+        tempfile.TemporaryDirectory() as logs,
+        mock.patch.object(outcomes, "guest_outcome", outcome),
+    ):
+        run_guests(jobs, at_once, Path(logs), {})
+    return ran
+
+
+def main(number: str, seconds: str) -> None:
+    """Run guests as a process of `firsttouch lab` would; print the keys of those that it ran."""
+
+    def idle(key: str) -> dict[str, Json]:
+        print(key, flush=True)
+        time.sleep(random.uniform(0, float(seconds)))
+        return given(key)
+
+    execute(make_jobs(int(number)), idle)
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +89,7 @@ def _check_all_is_there(jobs: Mapping[str, Job]) -> None:
 
 def _start(number: int, seconds: float) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.guest_runs", str(number), str(seconds)],
+        [sys.executable, "-m", "tests.lab.test_execution", str(number), str(seconds)],
         cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
@@ -76,21 +131,6 @@ def test_the_guest_of_a_killed_process_runs_again_at_once() -> None:
     _check_all_is_there(jobs)
 
 
-def test_a_guest_that_fails_is_no_reason_to_end() -> None:
-    jobs = make_jobs(9)
-    bad = list(jobs)[:4]
-
-    def run(key: str) -> dict[str, Json]:
-        if key in bad:
-            raise GuestError("no memory", ["the log"])
-        return given(key)
-
-    failed: dict[str, GuestError] = {}
-    assert len(execute(jobs, run, failed=failed)) == 9
-    assert [key for key in jobs if key in failed] == bad
-    assert not any(outcome_place(key).exists() for key in bad)
-
-
 @pytest.mark.parametrize(("cpus", "room", "at_once"), [(8, 100, 8), (8, 2.5, 2), (8, 0.1, 1)])
 def test_as_many_guests_as_cpus_and_memory_allow(
     monkeypatch: pytest.MonkeyPatch, cpus: int, room: float, at_once: int
@@ -98,3 +138,7 @@ def test_as_many_guests_as_cpus_and_memory_allow(
     monkeypatch.setattr(run_module, "processors", lambda: cpus)
     monkeypatch.setattr(run_module, "available_memory", lambda: int(room * MEMORY))
     assert guests_at_once(None) == at_once
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
