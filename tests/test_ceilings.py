@@ -13,7 +13,7 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 102),
     ("firsttouch/*.py", "lines", 17_442),
     ("docs/evidence/draw/*.py", "lines", 741),
-    ("tests/*.py", "lines", 18_792),
+    ("tests/*.py", "lines", 18_468),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
