@@ -152,8 +152,9 @@ def read(table: Fields, kind: type[D], *, strict: bool = True, **given: object) 
     """Return the `kind`, a dataclass, in a table: a key for each field that is not `given`.
 
     A field may be a string, a number, true or false, one of the values of a Literal, a list of
-    strings or of tables, a table of values, or a dataclass: a table. A key may be missing if its
-    field has a default or can be None. If `strict`, no other may be there. Raises UserError.
+    strings or of tables, a table of values, or a dataclass: a table. Tables in a list of mappings
+    are unchecked. A key may be missing if its field has a default or can be None. If `strict`, no
+    other may be there. Raises UserError.
     """
     values = dict(given)
     for name, hint, optional in _fields(kind):
@@ -172,7 +173,8 @@ def read(table: Fields, kind: type[D], *, strict: bool = True, **given: object) 
 @functools.cache
 def _fields(kind: type[DataclassInstance]) -> list[tuple[str, object, bool]]:
     """Return the name and the type of each field, and whether it has a default."""
-    hints = get_type_hints(kind, include_extras=True)
+    # Json is recursive, and names what its users do not import.
+    hints = get_type_hints(kind, localns={"Json": object}, include_extras=True)
     return [
         (field.name, hints[field.name],
          field.default is not MISSING or field.default_factory is not MISSING)
@@ -193,6 +195,8 @@ def _value(table: Fields, key: str, hint: object, strict: bool) -> object:
             raise table.error(key, f"cannot be read: {error}.") from None
     if get_origin(hint) is Literal:
         return table.choice(key, inner)
+    if get_origin(hint) is tuple and get_origin(inner[0]) is Mapping:
+        return table.objects(key)
     if get_origin(hint) is tuple:
         return table.strings(key) if inner[0] is str else tuple(
             read(entry, inner[0], strict=strict) for entry in table.tables(key)

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.contract import HIDDEN
 from firsttouch.catalog.experiments import Experiment, Params, Value
-from firsttouch.lab.results import Counts, Result, trace_of
+from firsttouch.lab.results import Result, trace_of
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, Json
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.spaces import ANONYMOUS
 from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
+from firsttouch.vm.guest import Counts
 
 # Cache counts are valid if the model saw at least this many accesses for each access that it did
 # not see: that may be a miss, and with LRU cause another. An old QEMU always hides a few at the

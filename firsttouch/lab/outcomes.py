@@ -22,12 +22,12 @@ from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import digest
 from firsttouch.lab.guests import FTBENCH, Job, Traced
-from firsttouch.lab.results import TRACE, Counts, Result
+from firsttouch.lab.results import TRACE, Result
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json, json_object
 from firsttouch.trace.records import open_recording
 from firsttouch.trace.sites import trace_document
-from firsttouch.vm.guest import Guest
+from firsttouch.vm.guest import Counts, Guest
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import DEADLINE, Done, log_end, run_guest
 

@@ -14,16 +14,20 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.lab.cells import Cell, Timing
 from firsttouch.tables import Fields, Json, json_object, read
 from firsttouch.trace.sites import Trace, parse_trace
+from firsttouch.vm.guest import Counts
 from firsttouch.vm.host import Condition, Host
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"
@@ -32,17 +36,6 @@ _PACKED: Mapping[bytes, Callable[..., TextIO]] = {b"\xfd7zXZ": lzma.open, b"\x1f
 # In a line, what was found in a recording of page faults.
 TRACE = "trace"
 _TIMING = re.compile('"timing": "(kvm|host)"')
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What the PMU counted in the regions that the cell's lines name, in order.
-
-    `not_modelled` names the kinds of access that QEMU does not show to plugins.
-    """
-
-    regions: tuple[Mapping[str, Json], ...]
-    not_modelled: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -92,36 +85,18 @@ class Result:
     quick: bool = False
     boots: tuple[Boot, ...] = ()
 
-    def document(self) -> dict[str, Json]:
-        made, optional = asdict(self.provenance), ("tried", "host", "disturbed")
-        return {
-            "schema": SCHEMA,
-            "key": self.key,
-            "cell": self.cell.document(),
-            "lines": self.lines,
-            # Lines and regions have megabytes: asdict() would copy them.
-            "counts": None if self.counts is None else {
-                "regions": self.counts.regions, "not_modelled": self.counts.not_modelled
-            },
-            "provenance": {k: v for k, v in made.items() if v or k not in optional},
-            **({"quick": True} if self.quick else {}),
-            **({"boots": [asdict(boot) for boot in self.boots]} if self.boots else {}),
-        }  # fmt: skip
+    def line(self) -> str:
+        """Return the line of results.jsonl."""
+        return json.dumps({"schema": SCHEMA, **_document(self)}, default=_document) + "\n"
 
 
-def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
-    table = Fields(source, document)
-    counts = table.table("counts") if document.get("counts") is not None else None
-    return Result(
-        table.take("key", str),
-        # It also has the number of CPUs, and some of before more.
-        read(table.table("cell"), Cell, strict=False),
-        table.objects("lines"),
-        Counts(counts.objects("regions"), counts.strings("not_modelled")) if counts else None,
-        read(table.table("provenance"), Provenance, strict=False),
-        table.take("quick", bool, False),
-        tuple(read(boot, Boot, strict=False) for boot in table.tables("boots")),
-    )
+def _document(value: DataclassInstance) -> Mapping[str, object]:
+    """Return the fields of a dataclass that differ from their default."""
+    if isinstance(value, Cell):
+        return value.document()
+    # Not asdict(), which would copy lines and regions: they have megabytes.
+    values = [(field, getattr(value, field.name)) for field in fields(value)]
+    return {field.name: has for field, has in values if has != field.default}
 
 
 def trace_of(result: Result) -> Trace | None:
@@ -150,8 +125,12 @@ def read_results(place: Path, timing: Timing = "icount") -> tuple[Result, ...]:
         document = json_object(line)
         if document is None:
             raise UserError(f"{file}: line {number} is cut off or no result: measure again.")
-        _check_schema(document, file)
-        result = read_result(document, f"{file}: line {number}")
+        if (schema := document.get("schema", SCHEMA)) != SCHEMA:
+            raise UserError(
+                f"{file} has schema {schema}, but this firsttouch reads schema {SCHEMA}: measure "
+                "again with another --out."
+            )
+        result = read(Fields(f"{file}: line {number}", document), Result, strict=False)
         results[result.cell.identity] = result
     return tuple(results.values())
 
@@ -217,14 +196,6 @@ def _timing_of(line: str) -> Timing:
     return "icount" if match is None else "kvm" if match[1] == "kvm" else "host"
 
 
-def _check_schema(document: Mapping[str, Json], file: Path) -> None:
-    if document.get("schema", SCHEMA) != SCHEMA:
-        raise UserError(
-            f"{file} has schema {document['schema']}, but this firsttouch reads schema "
-            f"{SCHEMA}: measure again with another --out."
-        )
-
-
 def write_results(directory: Path, results: Iterable[Result], timing: Timing = "icount") -> None:
     """Replace the results of one timing in `directory`/results.jsonl by these."""
     file = directory / FILE_NAME
@@ -233,13 +204,10 @@ def write_results(directory: Path, results: Iterable[Result], timing: Timing = "
         for line in (_lines(file) if file.exists() else ())
         if line.endswith("\n") and _timing_of(line) != timing
     ]
-    write_atomically(file, _text(results) + "".join(others))
+    write_atomically(file, "".join([*(result.line() for result in results), *others]))
 
 
 def pack_results(file: Path, results: Iterable[Result]) -> None:
     """Write results to `file`, packed by xz: the same results give the same bytes."""
-    write_atomically(file, lzma.compress(_text(results).encode(), preset=9 | lzma.PRESET_EXTREME))
-
-
-def _text(results: Iterable[Result]) -> str:
-    return "".join(json.dumps(result.document()) + "\n" for result in results)
+    text = "".join(result.line() for result in results)
+    write_atomically(file, lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))

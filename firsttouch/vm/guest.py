@@ -120,8 +120,8 @@ class Pmu:
 
 
 @dataclass(frozen=True)
-class PmuCounts:
-    """What the plugin counted: an object for each region, in the order of the markers.
+class Counts:
+    """What the PMU counted: an object for each region, in the order of the markers.
 
     `not_modelled` names the kinds of access that QEMU does not show to plugins.
     """

@@ -21,7 +21,7 @@ from firsttouch.files import check_room
 from firsttouch.processes import child_process
 from firsttouch.quantities import format_duration, format_size
 from firsttouch.tables import Json, json_object, parse_json
-from firsttouch.vm.guest import Guest, PmuCounts
+from firsttouch.vm.guest import Counts, Guest
 from firsttouch.vm.host import pin_vcpus
 from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
 
@@ -48,7 +48,7 @@ class GuestOutput:
     """What a guest did: how its commands ended, and the PMU's counts if it had a PMU."""
 
     commands: tuple[Done, ...]
-    counts: PmuCounts | None
+    counts: Counts | None
 
 
 def run_guest(
@@ -89,7 +89,7 @@ def run_guest(
         try:
             if guest.pmu:
                 table = parse_json((scratch / COUNTS_FILE).read_text(), "the PMU's counts")
-                counts = PmuCounts(table.objects("regions"), table.strings("not_modelled"))
+                counts = Counts(table.objects("regions"), table.strings("not_modelled"))
         except (OSError, UserError) as error:
             raise GuestError(f"the PMU plugin wrote no counts: {error}", log_end(log)) from None
         return GuestOutput(tuple(commands), counts)

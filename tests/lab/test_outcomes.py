@@ -11,13 +11,13 @@ from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes
 from firsttouch.lab.outcomes import guest_outcome
 from firsttouch.tables import Json
-from firsttouch.vm.guest import Guest, PmuCounts
+from firsttouch.vm.guest import Counts, Guest
 from firsttouch.vm.supervision import Done, GuestOutput
 from tests.support.results import make_region
 
 
 def _measure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[Done], counts: PmuCounts | None,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[Done], counts: Counts | None,
     log: str = "",
 ) -> dict[str, Json]:  # fmt: skip
     (tmp_path / "log").write_text(log)
@@ -36,7 +36,7 @@ def test_regions_go_to_the_commands_that_name_them(
 ) -> None:
     regions = [make_region({"instructions": number}) for number in range(3)]
     done = [_done({"regions": ["a", "b"]}), _done({"files": {}}, {"regions": ["c"]})]
-    outcome = _measure(tmp_path, monkeypatch, done, PmuCounts(tuple(regions), ("tlb",)))
+    outcome = _measure(tmp_path, monkeypatch, done, Counts(tuple(regions), ("tlb",)))
     assert outcome == {
         "commands": [
             {"lines": [{"regions": ["a", "b"]}], "regions": regions[:2]},
@@ -67,5 +67,5 @@ def test_what_cannot_be_trusted_fails(
     log: str, complaint: str,
 ) -> None:  # fmt: skip
     with pytest.raises(GuestError, match=complaint) as error:
-        _measure(tmp_path, monkeypatch, done, PmuCounts((make_region(),), ()), log)
+        _measure(tmp_path, monkeypatch, done, Counts((make_region(),), ()), log)
     assert error.value.detail == log.splitlines()

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from firsttouch.catalog.experiments import Params
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.results import Counts, Provenance, Result
+from firsttouch.lab.results import Provenance, Result
 from firsttouch.tables import Json
+from firsttouch.vm.guest import Counts
 
 POPULATE: Params = {"by": "ldadd", "page": "4k", "size": 1 << 30, "threads": 1}
 
