@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 102),
-    ("firsttouch/*.py", "lines", 17_442),
+    ("firsttouch/*.py", "lines", 17_415),
     ("docs/evidence/draw/*.py", "lines", 741),
     ("tests/*.py", "lines", 18_468),
     ("docs/*.md", "bytes", 180_000),
