@@ -13,9 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checkouts import copy_checkout
+from firsttouch.files import REPOSITORY
 
 pytestmark = pytest.mark.kernel
+
+# What `firsttouch` reads and builds.
+_FOLDERS = (
+    "firsttouch", "experiments", "machines", "architectures", "arms", "linux", "bench", "guest",
+    "pmu",
+)  # fmt: skip
+
 
 # What is made, by name, with its digest. The kernel stands for any file.
 _MAKE = """
@@ -64,7 +71,9 @@ def place() -> Iterator[Path]:
 def _make(place: Path, checkout: str, umask: str, user: int, **environment: str) -> dict[str, str]:
     """Make everything in a copy of the checkout, as `user` if that can be chosen."""
     copy = place / checkout
-    copy_checkout(copy)
+    for name in _FOLDERS:
+        shutil.copytree(REPOSITORY / name, copy / name, symlinks=True,
+                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
     libraries = place / "libraries"
     if not libraries.exists():
         for name in ("rich", "pygments", "markdown_it", "mdurl"):

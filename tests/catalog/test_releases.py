@@ -35,3 +35,9 @@ def test_releases_are_in_the_order_of_their_versions(hooks: Path) -> None:
 def test_an_unknown_release_has_its_nearest_named(hooks: Path) -> None:
     with pytest.raises(UserError, match=r"unknown release '6\.1': use one of 6\.6, 6\.12, "):
         load_release("6.1")
+
+
+def test_a_mistake_is_named(hooks: Path) -> None:
+    (hooks / "6.12/source.toml").write_text(_SOURCE.replace("objects", "object"))
+    with pytest.raises(UserError, match=r"6\.12/source\.toml: objects is missing .'object'"):
+        load_release("6.12")

@@ -40,10 +40,7 @@ def test_arms_that_are_tried_together_look_different() -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ([Wanted("stock", boot=["x"])], "--arm stock: another arm has this name"),
         ([Wanted("a", boot=["x"]), Wanted("a", boot=["y"])], "--arm a: another arm has this name"),
-        ([Wanted("a/b", boot=["x"])], "--arm a/b: write a name of letters"),
-        ([Wanted("nothing")], "--arm nothing is stock: give it a patch"),
         ([Wanted("a", boot=[" "])], "--arm a is stock"),
         ([Wanted("a", [], [_PATCH])], "sets no option"),
     ],

@@ -4,8 +4,8 @@
 import argparse
 import json
 import lzma
-import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -19,7 +19,7 @@ from firsttouch.files import EXPERIMENTS, REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
 from tests.support import made_results
-from tests.support.checkouts import copy_checkout
+from tests.support.surveys import SURVEY
 from tests.support.warm import Finished
 
 
@@ -51,6 +51,10 @@ def directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_entries: Pa
     Path("cut.jsonl.xz").write_bytes(lzma.compress(b"{}")[:-8])
     Path("file").touch()
     Path("empty").mkdir()
+    Path("surveyed").mkdir()
+    shutil.copy(SURVEY, "surveyed/results.jsonl")
+    Path("traced").mkdir()
+    Path("traced/trace.data").write_text("no recording")
     return tmp_path
 
 
@@ -74,16 +78,28 @@ def test_the_overview_and_help(line: str, usage: str, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.startswith(f"usage: firsttouch{usage} [-h]")
 
 
-def test_releases_run_in_turn_each_with_its_own_folder() -> None:
+@pytest.mark.parametrize(
+    ("place", "runs"),
+    [
+        ("here", [("7.3", Path("out/7.3")), ("6.12", Path("out/6.12"))]),
+        # A task of Slurm's runs guests of the release that the front end adds.
+        ("task:a", [("7.3", Path("out"))]),
+    ],
+)
+def test_releases_run_in_turn_each_with_its_own_folder(
+    place: str, runs: list[tuple[str, Path]]
+) -> None:
     ran = []
 
     def run(options: argparse.Namespace, _: Reporter) -> int:
         ran.append((release_of(options), options.out))
         return len(ran) % 2
 
-    options = argparse.Namespace(release=["7.3", "6.12", "7.3"], source=None, out=Path("out"))
+    options = argparse.Namespace(
+        release=["7.3", "6.12", "7.3"], source=None, out=Path("out"), on=place
+    )
     assert by_release(run)(options, Reporter()) == 1
-    assert ran == [("7.3", Path("out/7.3")), ("6.12", Path("out/6.12"))]
+    assert ran == runs
 
 
 _IMPORTED = """
@@ -95,30 +111,29 @@ sys.exit(status)
 """
 
 
+# These take most of the time of the commands that need them.
+_DISASSEMBLER = {"capstone", "elftools"}
+_LONG = {"firsttouch.analysis", "firsttouch.survey", "firsttouch.trace", "firsttouch.views",
+         "jinja2", *_DISASSEMBLER}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "line",
-    ["--help", "--version", "store list", "doctor --help", "kernel --help"],
-)
-def test_a_short_command_does_not_import_the_others(line: str, own_cache: Path) -> None:
+    ("line", "others"),
+    [
+        *((line, _LONG) for line in ("--help", "--version", "store list", "kernel --help")),
+        ("doctor --help", _LONG), ("lab --help", _DISASSEMBLER),
+    ],
+)  # fmt: skip
+def test_a_command_does_not_import_what_only_others_need(
+    line: str, others: set[str], own_cache: Path
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _IMPORTED, *line.split()],
         cwd=REPOSITORY, capture_output=True, text=True, check=True,
     )  # fmt: skip
     modules = done.stderr.split()
     rooms = {".".join(name.split(".")[:2]) for name in modules}
-    assert "firsttouch.cli" in rooms
-    long = {"analysis", "output", "survey", "trace"}
-    assert not rooms & {f"firsttouch.{room}" for room in long}
-    # These take most of the time of the commands that need them.
-    assert not rooms & {"jinja2", "capstone", "elftools"}
-
-
-def test_the_laboratory_does_not_import_a_disassembler(own_cache: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _IMPORTED, "lab", "--help"],
-        cwd=REPOSITORY, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert not {"capstone", "elftools"} & set(done.stderr.split())
+    assert "firsttouch.cli" in rooms and not rooms & others
 
 
 def test_a_series_has_no_author_that_nobody_named(
@@ -183,33 +198,3 @@ def test_a_build_that_fails_shows_the_compilers_error(
     assert "mm/part7.c:7:3: error: 'vma' undeclared" in done.stderr
     assert "the whole log is" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-# -- a change of the data files, in a copy of the checkout
-
-
-@pytest.fixture
-def copied(tmp_path: Path, listing_cache: Path) -> Path:
-    """A separate checkout, and a store that contains only the ftbench that is listed."""
-    return copy_checkout(tmp_path / "a checkout")
-
-
-def _in(copied: Path, *arguments: str) -> Finished:
-    return subprocess.run(
-        [sys.executable, "-m", "firsttouch", *arguments],
-        cwd=copied.parent, env={**os.environ, "PYTHONPATH": str(copied)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
-def test_a_mistake_in_a_data_file_is_named_before_anything_is_built(
-    copied: Path, own_cache: Path
-) -> None:
-    file = copied / "linux/hooks/6.12/source.toml"
-    text = file.read_text()
-    assert "objects =" in text
-    file.write_text(text.replace("objects =", "object =", 1))
-    done = _in(copied, "lab", "--experiment", "populate")
-    _refused(done, "6.12/source.toml: objects is missing", "'object'")
-    for shelf in ("images", "trees", "packages"):
-        assert not (own_cache / shelf).exists()

@@ -62,14 +62,12 @@ def test_the_first_commit_that_adds_instructions_is_found(
 
 
 def test_what_cannot_be_bisected_is_refused(bisect: Callable[..., str]) -> None:
-    assert "write GOOD..BAD" in bisect("HEAD", status=2)
     assert "has no commit nowhere" in bisect("nowhere..HEAD", status=2)
     assert "is 5,140,480 at GOOD and at BAD: give commits" in bisect("HEAD~3..HEAD", status=2)
     assert "did you mean 'page_faults'?" in bisect(
         "HEAD~19..HEAD", "--metric", "page_fault", status=2
     )
     assert "GOOD is no ancestor of BAD" in bisect("HEAD..HEAD~3", status=2)
-    assert "drop patches" in bisect("HEAD~19..HEAD", "--boot", "quiet", status=2)
 
 
 def test_a_dry_run_builds_nothing(bisect: Callable[..., str], ran: list[Guest]) -> None:
@@ -92,8 +90,3 @@ def test_only_one_cell_is_followed(bisect: Callable[..., str]) -> None:
         "HEAD~19..HEAD", "--set", "page=2m", "--set", "by=ldadd", "--set", "by=swp",
         "--set", "by=cas", status=2,
     )  # fmt: skip
-
-
-def test_options_of_a_bisection_need_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["try", "--boot", "quiet", "--metric", "isb"]) == 2
-    assert "--metric belongs to --bisect" in capsys.readouterr().err

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What Slurm's commands are given and answer; test_slurm_cluster.py runs a real one."""
 
-import argparse
 import io
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from firsttouch.cli.options import by_release
 from firsttouch.errors import HostError, UserError
 from firsttouch.lab import slurm
 from firsttouch.lab.slurm import check_slurm, run_on_nodes, share_of_task
@@ -86,15 +84,3 @@ def test_the_shares_of_all_tasks_are_disjoint_and_whole(
     assert shares == [{"a": "A", "c": "C", "e": "E"}, {"b": "B", "d": "D"}]
     with pytest.raises(HostError, match="other guests than the front end"):
         share_of_task(file, {"a": "A"})
-
-
-def test_a_task_runs_guests_of_the_release_that_comes_last() -> None:
-    ran: list[list[str]] = []
-    options = argparse.Namespace(release=["7.3", "6.12", "7.3"], source=None, on="task:a", out=".")
-
-    def run(options: argparse.Namespace, _: Reporter) -> int:
-        ran.append(options.release)
-        return 0
-
-    assert by_release(run)(options, Reporter()) == 0
-    assert ran == [["7.3"]]

@@ -210,23 +210,6 @@ def test_the_file_names_no_host_and_no_user(machine: _Machine, contract: Contrac
     assert str(Path("out").absolute()) not in text
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--boots", "0"], "--boots 0: give 1 to 1000."),
-        (["--machine", "cortex-a72"], "--time and --machine exclude each other"),
-        (["--layouts", "3"], "--time and --layouts exclude each other"),
-        (["--on", "slurm"], "--time and --on exclude each other"),
-    ],
-)
-def test_what_only_counts_have_is_refused(
-    machine: _Machine, capsys: pytest.CaptureFixture[str], words: list[str], message: str
-) -> None:
-    assert main([*_LAB, *words]) == 2
-    assert message in capsys.readouterr().err
-    assert not machine.booted
-
-
 _PATCH = TRIED / "0001-mm-synchronize-each-first-touch.patch"
 _TRY = ["try", str(_PATCH), "--experiment", "populate", "--set", "page=4k", "--quick"]
 
@@ -252,5 +235,3 @@ def test_a_dry_run_tells_the_time_by_arithmetic(
     said = capsys.readouterr().out
     assert "3 cells on each of stock, again and on: 10 rounds, 30 boots." in said
     assert not machine.booted
-    assert main(["lab", "--time", "--experiment", "programs", "--dry-run"]) == 2
-    assert "--time can measure none of these cells" in capsys.readouterr().err

@@ -68,13 +68,12 @@ def test_surveys_without_a_common_figure_are_not_compared() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A directory with surveys in `a` and `b`, counts beside one in `both`, counts in `counts`."""
-    for name, survey in (("a", _STOCK), ("b", _ON), ("both", _STOCK), ("counts", None)):
+    """A directory with surveys in `a` and `b`, and counts next to one in `both`."""
+    for name, survey in (("a", _STOCK), ("b", _ON), ("both", _STOCK)):
         (tmp_path / name).mkdir()
-        if name in ("both", "counts"):
+        if name == "both":
             write_results(tmp_path / name, [make_result()])
-        if survey:
-            write_survey(tmp_path / name, survey)
+        write_survey(tmp_path / name, survey)
     return tmp_path
 
 
@@ -88,11 +87,3 @@ def test_compare_takes_files_and_directories(
     figures = {(each["what"], each["metric"]): each for each in document["figures"]}
     assert figures["ldxr, 4 KiB", "faults per page"]["change_percent"] == -50
     assert not figures["store, 4 KiB", "faults per page"]["changed"]
-
-
-def test_a_survey_is_not_compared_with_counts(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["compare", str(folder / "a"), str(folder / "counts")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "compare two of a kind" in line

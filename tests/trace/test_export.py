@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 
-from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.sites import FILE_NAME, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
@@ -37,20 +36,3 @@ def test_folded_stacks_have_all_faults_by_kind(firsttouch: Firsttouch, compile_c
     assert not any("[unknown code]" in stack for stack in in_kernel)
     if os.geteuid() == 0:
         assert ["execve(2)", "[in the kernel]"] in in_kernel
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "out has a trace: use --format folded or svg."),
-        (("--format", "folded"), "out/trace.data is no trace"),
-    ],
-)
-def test_what_a_trace_cannot_give_is_refused(
-    firsttouch: Firsttouch, words: tuple[str, ...], said: str
-) -> None:
-    (firsttouch.directory / "out").mkdir()
-    (firsttouch.directory / "out" / DATA_FILE).write_text("no recording")
-    done = firsttouch("export", *words, "out")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in " ".join(done.stderr.split())

@@ -261,12 +261,6 @@ def test_a_process_that_runs_is_traced_for_a_time(
         (("--", "no-such-program", *_MANY_WORDS), "no-such-program cannot be run"),
         (("--", "no-such-program"), "no-such-program cannot be run (No such file or directory)"),
         (("--pid", "999999999"), "there is no process 999999999"),
-        ((), "give a command after --"),
-        (("--seconds", "1", "--", "true"), "--seconds is for --pid"),
-        (("--pid", "1", "--seconds", "nan"), "--seconds nan: give at least 1"),
-        (("--try", "0", "--", "true"), "--try 0: give at least 1"),
-        (("--try", "1", "--pid", "1"), "--try and --pid exclude each other"),
-        (("--pid", "0"), "--pid 0: give at least 1"),
     ],
 )
 def test_what_cannot_be_traced_is_said_in_one_sentence(
