@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -124,17 +124,6 @@ def test_no_color_is_respected(extra: dict[str, str], colored: bool) -> None:
 # -- signals
 
 
-@pytest.fixture
-def hooked(tmp_path: Path) -> Iterator[Path]:
-    """A folder of modules that replace those of the same names."""
-    folder = tmp_path / "hooked"
-    folder.mkdir()
-    yield folder
-
-
-_SIGNAL = "import os, signal\nos.kill(os.getpid(), {number})\n"
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     ("module", "line"),
@@ -144,10 +133,11 @@ _SIGNAL = "import os, signal\nos.kill(os.getpid(), {number})\n"
     ],
 )
 def test_a_signal_during_the_imports_is_one_line(
-    hooked: Path, tmp_path: Path, module: str, line: str, number: signal.Signals
+    tmp_path: Path, module: str, line: str, number: signal.Signals
 ) -> None:
-    (hooked / f"{module}.py").write_text(_SIGNAL.format(number=int(number)))
-    done = _run(line.split(), tmp_path, PYTHONPATH=f"{hooked}:{REPOSITORY}")
+    # A module that replaces the one of its name.
+    (tmp_path / f"{module}.py").write_text(f"import os\nos.kill(os.getpid(), {int(number)})\n")
+    done = _run(line.split(), tmp_path, PYTHONPATH=f"{tmp_path}:{REPOSITORY}")
     assert (done.returncode, done.stdout) == (128 + number, "")
     assert done.stderr == "firsttouch: interrupted.\n"
 
@@ -183,29 +173,6 @@ def _full(done: subprocess.CompletedProcess[str], directory: Path | str, remedy:
     assert remedy in sentence
 
 
-def _tree(folder: Path) -> Path:
-    """Return a kernel tree that builds an image of 4 MiB."""
-    tree = folder / "linux"
-    (tree / "arch/arm64/mm").mkdir(parents=True)
-    (tree / "arch/arm64/mm/fault.c").touch()
-    (tree / "Makefile").write_text(
-        "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 999\n"
-        "olddefconfig:\n\tprintf '%s\\n' $(CONFIG) >>$(O)/.config\n"
-        "Image:\n\tmkdir -p $(O)/arch/arm64/boot\n"
-        "\thead -c $(BYTES) /dev/zero >$(O)/arch/arm64/boot/Image\n"
-    )
-    return tree
-
-
-def _build(
-    disk_command: Sequence[str], cwd: Path, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        disk_command, cwd=cwd, capture_output=True, text=True, check=False,
-        env=_environment(**environment),
-    )  # fmt: skip
-
-
 def test_a_file_of_others_is_named_and_only_the_store_can_be_elsewhere(
     own_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,18 +186,18 @@ def test_a_file_of_others_is_named_and_only_the_store_can_be_elsewhere(
         assert said in capsys.readouterr().err
 
 
-def test_a_full_store_is_the_store_that_is_full(tmp_path: Path) -> None:
+def test_a_full_store_is_the_store_that_is_full(tmp_path: Path, fake_linux: Path) -> None:
+    (tmp_path / "Image").write_bytes(bytes(4 << 20))
     with small_disk(tmp_path / "small", 512 << 10) as disk:
-        given = _build(
-            [*COMMAND, "kernel", "fetch", "--configuration", str(FAKE_CONFIGURATION)],
-            tmp_path, XDG_CACHE_HOME=str(disk),
-        )  # fmt: skip
+        environment = {"XDG_CACHE_HOME": str(disk), "FAKE_IMAGE": str(tmp_path / "Image")}
+        given = _run(
+            ["kernel", "fetch", "--configuration", FAKE_CONFIGURATION], tmp_path, **environment
+        )
         assert given.returncode == 0, given.stderr
-        # The linker fails, and its message is a line of the detail.
-        done = _build(
-            [*COMMAND, "kernel", "build", "--arm=stock", "--source", str(_tree(tmp_path))],
-            tmp_path, XDG_CACHE_HOME=str(disk), BYTES="4194304",
-        )  # fmt: skip
+        # A tool of the build fails, and its message is a line of the detail.
+        done = _run(
+            ["kernel", "build", "--arm=stock", "--source", fake_linux], tmp_path, **environment
+        )
     _full(done, disk / "firsttouch", "firsttouch store prune")
 
 
