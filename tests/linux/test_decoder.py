@@ -2,7 +2,7 @@
 """The write-intent decoder against an assembler, and a disassembler on ten million words.
 
 Half of the words are random, half are neighbours of instructions that have an intent. What the
-disassembler calls by a name of mnemonics.py must have that name's kind, and everything else none.
+disassembler calls by a name of mnemonics.toml must have that name's kind, and everything else none.
 """
 
 import subprocess
