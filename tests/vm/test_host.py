@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A host as the machine of guests under KVM: refusals, the choice of CPUs, what disturbs."""
+"""This host: what sysfs and lscpu say of it, and as the machine of guests under KVM."""
 
+import json
 import os
 import subprocess
 import time
@@ -11,12 +12,17 @@ import pytest
 from firsttouch.errors import HostError
 from firsttouch.vm.host import (
     Condition,
+    HostCache,
     check_kvm,
     choose_cpus,
     condition,
     disturbances,
     host_machine,
+    lscpu,
+    lscpu_fields,
     pin_vcpus,
+    processor_name,
+    read_host,
 )
 
 _QUIET = Condition(0.0, 2_400_000, "performance")
@@ -49,6 +55,61 @@ def _cache(index: int, level: int, kind: str, size: int, ways: int) -> dict[str,
         f"{folder}/coherency_line_size": 64,
         f"{folder}/number_of_sets": (size << 10) // ways // 64,
     }
+
+
+def test_policies_caches_and_features_are_read(tmp_path: Path) -> None:
+    thp, l2 = "sys/kernel/mm/transparent_hugepage", "sys/devices/system/cpu/cpu0/cache/index2"
+    _write(tmp_path, {
+        **_cpu(0, 1024), **_cache(0, 1, "Data", 64, 4),
+        # Apple's device trees give sizes only; the kernel then shows ways of 0.
+        f"{l2}/level": 2, f"{l2}/type": "Unified", f"{l2}/size": "128K",
+        f"{l2}/ways_of_associativity": 0,
+        f"{thp}/enabled": "always [madvise] never",
+        f"{thp}/hpage_pmd_size": 2 << 20,
+        f"{thp}/hugepages-2048kB/enabled": "always [inherit] madvise never",
+        f"{thp}/hugepages-64kB/enabled": "always inherit madvise [inorder] never",
+        "proc/sys/vm/write_intent": 1,
+    })  # fmt: skip
+    host = read_host([0], tmp_path)
+    assert host.caches == (HostCache("l1d", 65536, 4, 64),)
+    assert host.caches[0].way_size == 16384
+    assert host.thp == {"enabled": "madvise", "hpage_pmd_size": "2097152"}
+    assert list(host.mthp.items()) == [("64", "inorder"), ("2048", "inherit")]
+    assert (host.before.governor, host.write_intent, host.fault_ahead) == ("ondemand", "1", 65536)
+    assert host.maps(2 << 20) and host.maps(65536) and not host.maps(131072)
+
+
+def test_a_kernel_without_any_of_the_files(tmp_path: Path) -> None:
+    host = read_host([0], tmp_path)
+    assert (host.caches, host.thp, host.mthp) == ((), {}, {})
+    assert (host.before.governor, host.write_intent, host.fault_ahead) == ("", None, 0)
+    assert not host.maps(2 << 20)
+
+
+def _field(name: str, data: str | None, *children: object) -> dict[str, object]:
+    return {"field": f"{name}:", "data": data} | ({"children": children} if children else {})
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ([_field("Vendor ID", "ARM"), _field("Model name", "Neoverse-N1")], "Neoverse-N1"),
+        ([_field("Vendor ID", "ARM", _field("Model name", "Cortex-A55"),
+                 _field("Model name", "Cortex-A76"))], "Cortex-A55 + Cortex-A76"),
+        ([_field("Off-line CPU(s) list", None)], ""),
+    ],
+)  # fmt: skip
+def test_the_model_of_each_kind_of_cpu_is_named(fields: list[object], name: str) -> None:
+    assert lscpu_fields(json.dumps({"lscpu": fields})).get("Model name", "") == name
+
+
+def test_a_host_without_lscpu_has_an_unknown_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    lscpu.cache_clear()
+    assert processor_name() == "unknown CPU"
+    lscpu.cache_clear()
+    monkeypatch.undo()
+    assert processor_name() != "unknown CPU"
 
 
 def test_each_host_without_kvm_is_told_what_to_do(tmp_path: Path) -> None:
