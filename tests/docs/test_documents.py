@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Generated pages are those of the results, and the numbers and links of the others resolve."""
+"""Generated pages are those of the results; numbers and names of the others resolve."""
 
 import io
 import re
@@ -25,6 +25,7 @@ from firsttouch.views.answers import print_answers
 from tests.support.contract import real_contract
 
 _SETS = load_sets()
+_DESIGN = (REPOSITORY / "docs/project/design.md").read_text()
 _GENERATED = [*_SETS, *OTHERS]
 _MEASURED = [(each.name, release) for each in _SETS.values() for release in each.releases]
 _PROSE = sorted(file.name for file in EVIDENCE.glob("*.md") if file.stem not in _GENERATED)
@@ -131,3 +132,20 @@ def test_predictions_that_are_far_off_are_explained() -> None:
     for program in read_predicted():
         if any(abs(tried.off) > NEAR for tried in program.tried):
             assert f"`{program.name}`" in text
+
+
+def test_each_function_is_in_the_module_that_is_named_with_it() -> None:
+    named = re.findall(r"`([a-z/_]+\.py)`(?:: `(\w+)`|)", _DESIGN)
+    assert len(named) > 40
+    for file, function in named:
+        text = (REPOSITORY / "firsttouch" / file).read_text()
+        assert not function or re.search(rf"^\s*(def|class) {function}\b", text, re.M), (
+            file, function,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["lab", "try", "compare"])
+def test_the_way_of_a_command_is_short(command: str) -> None:
+    section = _DESIGN.partition(f"## `firsttouch {command}`\n")[2].partition("\n## ")[0]
+    assert 0 < len(re.findall(r"^\d+\. ", section, re.M)) <= 40
+    assert 0 < len(set(re.findall(r"`([a-z/_]+\.py)`", section))) <= 25

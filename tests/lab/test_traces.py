@@ -69,15 +69,6 @@ def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
     assert metrics["doubles"] == sum(metrics[f"doubles_{kind}"] for kind in kinds)
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [({"recording": "no"}, "recorded no faults"), ({"recording": "00"}, "recorded no faults")],
-)
-def test_what_is_no_recording_fails_its_cell(line: dict[str, str], words: str) -> None:
-    with pytest.raises(GuestError, match=words):
-        _traced(line)
-
-
 @pytest.mark.long
 def test_a_program_that_fails_fails_its_cell(tmp_path: Path) -> None:
     line = {"recording": _recorded(tmp_path, "/bin/false")}
@@ -126,11 +117,12 @@ def test_a_changed_finder_finds_again_and_runs_no_guest(own_cache: Path, tmp_pat
     assert _trace(gone) == _trace(changed) == trace
 
 
+@pytest.mark.parametrize("recording", ["no", "00"])
 def test_a_recording_that_cannot_be_used_is_not_kept(
-    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: str
 ) -> None:
     job = _recorded_job(tmp_path)
-    lines: list[Json] = [{"recording": "00"}]
+    lines: list[Json] = [{"recording": recording}]
     outcome: dict[str, Json] = {"commands": [{"lines": lines, "regions": []}]}
     monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", lambda *_, **__: outcome)
     with pytest.raises(GuestError, match="recorded no faults"):
