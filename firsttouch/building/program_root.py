@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -131,38 +132,21 @@ def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
 
 def _needed(word: str, program: Path) -> list[str]:
     """Return the loader and the libraries of a program, or the interpreter of a script."""
-    # Few requests need it, and it takes as long to import as they take.
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.dynamic import DynamicSegment
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.segments import InterpSegment
-
     with program.open("rb") as file:
-        try:
-            elf = ELFFile(file)
-        except ELFError:
-            file.seek(0)
-            line = file.readline(256)
-            words = line[2:].split() if line.startswith(b"#!") else []
-            # Without that line, execvp(3) takes it for a script of the shell.
-            return [os.fsdecode(words[0]) if words else "/bin/sh"]
-        if elf["e_machine"] != "EM_AARCH64":
-            raise UserError(
-                f"{word} is not for arm64, and the guest is: compile it with "
-                "aarch64-linux-gnu-gcc, or the like."
-            )
-        needed = []
-        for segment in elf.iter_segments():
-            if isinstance(segment, InterpSegment):
-                needed.append(segment.get_interp_name())
-            elif isinstance(segment, DynamicSegment):
-                needed += [
-                    str(getattr(tag, "needed", "")) for tag in segment.iter_tags("DT_NEEDED")
-                ]
-        return needed
+        line = file.readline(256)
+    if not line.startswith(b"\x7fELF"):
+        words = line[2:].split() if line.startswith(b"#!") else []
+        # Without that line, execvp(3) takes it for a script of the shell.
+        return [os.fsdecode(words[0]) if words else "/bin/sh"]
+    headers = output(["readelf", "-hldW", program], env={"LC_ALL": "C"})
+    if not re.search(r"^ *Machine: +AArch64$", headers, re.M):
+        raise UserError(
+            f"{word} is not for arm64, and the guest is: compile it with "
+            "aarch64-linux-gnu-gcc, or the like."
+        )
+    return re.findall(r"(?:program interpreter: |\(NEEDED\) .*\[)([^]]+)\]", headers)
 
 
-TRAILER = "TRAILER!!!"
 DIRECTORY = stat.S_IFDIR | 0o755
 PROGRAM = stat.S_IFREG | 0o755
 # A member: its mode, and the contents of a file or where they are, or the target of a link.
@@ -186,23 +170,19 @@ def write_members(members: Mapping[str, Member]) -> Iterator[bytes]:
     size = 0
     for number, (name, (mode, data)) in enumerate(members.items(), 1):
         contents = data.read_bytes() if isinstance(data, Path) else data
-        yield (member := record(number, name, mode, contents))
+        yield (member := _record(number, name, mode, contents))
         size += len(member)
-    yield padded(record(0, TRAILER, 0, b""), 512, size)
+    trailer = _record(0, "TRAILER!!!", 0, b"")
+    yield trailer + bytes(-(size + len(trailer)) % 512)
 
 
-def record(
-    number: int, name: str, mode: int, data: bytes, device: tuple[int, int] = (0, 0)
-) -> bytes:
+def _record(number: int, name: str, mode: int, data: bytes) -> bytes:
     """Return one member; owner, group and time are 0, so that the bytes are reproducible."""
     links = 2 if stat.S_ISDIR(mode) else 1
-    fields = (
-        number, mode, 0, 0, links, 0, len(data), 0, 0, *device, len(name.encode()) + 1, 0,
-    )  # fmt: skip
-    header = b"070701" + b"".join(b"%08X" % field for field in fields)
-    return padded(header + name.encode() + b"\0", 4) + padded(data, 4)
-
-
-def padded(data: bytes, unit: int, before: int = 0) -> bytes:
-    """Return `data`, which follows `before` bytes, with zeroes up to a multiple of `unit`."""
-    return data + b"\0" * (-(before + len(data)) % unit)
+    # The only device is the console.
+    device = (5, 1) if stat.S_ISCHR(mode) else (0, 0)
+    path = name.encode() + b"\0"
+    fields = (number, mode, 0, 0, links, 0, len(data), 0, 0, *device, len(path), 0)
+    header = b"070701" + b"".join(b"%08X" % field for field in fields) + path
+    # Name and data end at multiples of four.
+    return header + bytes(-len(header) % 4) + data + bytes(-len(data) % 4)

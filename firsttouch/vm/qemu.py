@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.host_tools import DTC, qemu_cpus, qemu_digest
-from firsttouch.building.program_root import DIRECTORY, TRAILER, archive, padded, record
+from firsttouch.building.program_root import DIRECTORY, Member, archive, write_members
 from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.errors import HostError
@@ -289,7 +289,5 @@ def guest_archive(guest: Guest) -> bytes:
 
 def console_archive() -> bytes:
     """Return an archive with /dev/console: init's standard output before it mounts /dev."""
-    members = record(1, "dev", DIRECTORY, b"") + record(
-        2, "dev/console", stat.S_IFCHR | 0o600, b"", device=(5, 1)
-    )
-    return padded(members + record(0, TRAILER, 0, b""), 512)
+    console: Member = (stat.S_IFCHR | 0o600, b"")
+    return b"".join(write_members({"dev": (DIRECTORY, b""), "dev/console": console}))
