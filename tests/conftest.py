@@ -17,7 +17,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from firsttouch.building.debian import Configuration
 from firsttouch.building.kernel import KernelImage
-from firsttouch.building.programs import build_ftbench
+from firsttouch.building.programs import HOST_BENCH
 from firsttouch.building.source import KernelSource, debian_source
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel
@@ -160,7 +160,7 @@ def own_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def native_ftbench(reporter: Reporter) -> Path:
     """The entry of this host's ftbench in the store."""
-    return build_ftbench(reporter, native=True).parent
+    return HOST_BENCH.obtain(reporter).parent
 
 
 @pytest.fixture
@@ -200,11 +200,7 @@ def images(
 
     @functools.cache
     def obtain(release: str, changed: bool) -> Path:
-        return (
-            KernelImage(sources(release), Kernel("changed" if changed else "stock")).obtain(
-                reporter
-            )
-            / "Image"
-        )
+        kernel = Kernel("changed" if changed else "stock")
+        return KernelImage(sources(release), kernel).obtain(reporter)
 
     return obtain

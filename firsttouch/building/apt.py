@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -22,7 +22,7 @@ from firsttouch.errors import HostError, UserError
 from firsttouch.files import check_room, digest, digest_file, write_atomically
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json, dump_json, parse_json, read
+from firsttouch.tables import Json, dump_json, read, read_json
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
@@ -152,8 +152,6 @@ class Package:
 
 
 Files = tuple[Package, ...]
-# Unpacks packages into a folder.
-Unpack = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
@@ -184,10 +182,8 @@ class Closure:
     def last(self) -> Files:
         """Return the packages that were fetched last; none if none were."""
         try:
-            table = parse_json(self._pointer.read_text(), self._pointer)
-            tables = table.tables("files") if table.has("files") else [table]
-            return tuple(read(entry, Package, strict=False) for entry in tables)
-        except (OSError, UserError):
+            return tuple(read(each, Package) for each in read_json(self._pointer).tables("files"))
+        except UserError:
             return ()
 
     def remember(self, files: Files) -> None:
@@ -227,9 +223,13 @@ class Closure:
 
 
 class FromPackages(ABC):
-    """An entry of the store that is made from packages; `file` is its product there, if one."""
+    """An entry of the store that is made from packages; `file` is its product there, if one.
+
+    `merged` are folders that are links into usr/ before packages are unpacked.
+    """
 
     file: ClassVar[str] = ""
+    merged: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
@@ -239,8 +239,8 @@ class FromPackages(ABC):
     def entry(self, files: Files) -> Entry: ...
 
     @abstractmethod
-    def make(self, unpack: Unpack, product: Path) -> None:
-        """Fill the folder `product`; its parent may be used, too."""
+    def make(self, unpacked: Path, product: Path) -> None:
+        """Fill the folder `product` from the packages, which the folder `unpacked` has."""
 
     def stored(self) -> Path | None:
         """Return what was made from the packages that were fetched last, if the store has it."""
@@ -258,14 +258,14 @@ class FromPackages(ABC):
         self.wanted.remember(files)
 
         def make(workplace: Path, product: Path) -> None:
-            archives = workplace / "archives"
+            archives, unpacked = workplace / "archives", workplace / "unpacked"
             _download(words, archives, files, reporter)
-
-            def unpack(folder: Path) -> None:
-                for package in files:
-                    output(["dpkg-deb", "-x", archives / package.file, folder])
-
-            self.make(unpack, product)
+            for name in self.merged:
+                (unpacked / "usr" / name).mkdir(parents=True)
+                (unpacked / name).symlink_to(f"usr/{name}")
+            for package in files:
+                output(["dpkg-deb", "-x", archives / package.file, unpacked])
+            self.make(unpacked, product)
 
         return entry.obtain(make, reporter.say) / self.file
 
@@ -304,8 +304,8 @@ class _Unpacked(FromPackages):
         recipe: dict[str, Json] = {"unpacked": [file.sha256 for file in files]}
         return Entry("packages", recipe, f"{', '.join(self.packages.names)}, unpacked")
 
-    def make(self, unpack: Unpack, product: Path) -> None:
-        unpack(product)
+    def make(self, unpacked: Path, product: Path) -> None:
+        unpacked.rename(product)
 
 
 def unpack(packages: Packages, reporter: Reporter) -> Path:

@@ -9,15 +9,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.apt import Closure, Files, FromPackages, Package, Unpack
+from firsttouch.building.apt import Closure, Files, FromPackages, Package
 from firsttouch.building.store import Entry
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.catalog.releases import Release
 from firsttouch.errors import UserError
 from firsttouch.files import digest_file
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
+# An image, and the addresses of its functions, beside each other.
+IMAGE, SYMBOLS = "Image", "System.map"
 # Where Debian's packages have the image: linux-image-* and linux-binary-*.
 _IMAGES = ("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz")
 # Prints a line ADDRESS TYPE NAME for each symbol of an image.
@@ -31,14 +33,15 @@ FLAVOURS = (CLOUD, "arm64", "arm64-16k")
 
 @dataclass(frozen=True)
 class DebianKernel(FromPackages):
-    """The folder with the image that Debian distributes for the cloud, built from `version`.
+    """The image that Debian distributes for the cloud, built from `version`.
 
-    It has ``Image`` and ``System.map``, the symbols that the image itself holds for its messages.
+    Its ``System.map`` has the symbols that the image itself holds for its messages.
     """
 
     release: Release
     version: str
     architecture: str = DEFAULT_ARCHITECTURE
+    file = IMAGE
 
     @property
     def wanted(self) -> Closure:
@@ -50,13 +53,11 @@ class DebianKernel(FromPackages):
         recipe = {"image, symbols and configuration": files[0].sha256}
         return Entry("images", recipe, f"kernel of {files[0].file}")
 
-    def make(self, unpack: Unpack, product: Path) -> None:
-        folder = product.parent / "package"
-        unpack(folder)
-        image, *_ = [image for pattern in _IMAGES for image in folder.glob(pattern)]
-        shutil.copyfile(image, product / "Image")
-        symbols = output([sys.executable, "-m", _SYMBOL_FINDER, product / "Image"]).splitlines()
-        (product / "System.map").write_text("".join(f"{line}\n" for line in sorted(symbols)))
+    def make(self, unpacked: Path, product: Path) -> None:
+        image, *_ = [image for pattern in _IMAGES for image in unpacked.glob(pattern)]
+        shutil.copyfile(image, product / IMAGE)
+        symbols = output([sys.executable, "-m", _SYMBOL_FINDER, product / IMAGE]).splitlines()
+        (product / SYMBOLS).write_text("".join(f"{line}\n" for line in sorted(symbols)))
 
 
 @dataclass(frozen=True)
@@ -69,33 +70,25 @@ class Configuration(FromPackages):
     file = "config"
 
     @property
-    def _arch(self) -> Architecture:
-        return load_architecture(self.architecture)
-
-    @property
     def _packed(self) -> str:
-        return f"config.{self._arch.debian}_none_{self.flavour or self._arch.cloud}.xz"
-
-    @property
-    def _other(self) -> str:
-        return "" if self.flavour in ("", self._arch.cloud) else self.flavour
+        architecture = load_architecture(self.architecture)
+        return f"config.{architecture.debian}_none_{self.flavour or architecture.cloud}.xz"
 
     @property
     def wanted(self) -> Closure:
-        name = self._arch.package(self.release.configuration)
+        architecture = load_architecture(self.architecture)
+        name = architecture.package(self.release.configuration)
         # Another flavour must not move kernels for the cloud on to another version.
-        note = f"-{self._other}" if self._other else ""
-        return Closure((name,), self.release.suites, self._arch.debian, note=note)
+        note = f"-{self.flavour}" if self.flavour not in ("", architecture.cloud) else ""
+        return Closure((name,), self.release.suites, architecture.debian, note=note)
 
     def entry(self, files: Files) -> Entry:
-        more = {"flavour": self._other} if self._other else {}
+        more = {"flavour": self.flavour} if self.wanted.note else {}
         recipe = {"configuration": files[0].sha256, **more}
         return Entry("packages", recipe, f"{self._packed} of {files[0].file}")
 
-    def make(self, unpack: Unpack, product: Path) -> None:
-        folder = product.parent / "package"
-        unpack(folder)
-        packed = folder / "usr/src" / self.release.configuration / self._packed
+    def make(self, unpacked: Path, product: Path) -> None:
+        packed = unpacked / "usr/src" / self.release.configuration / self._packed
         (product / "config").write_bytes(lzma.decompress(packed.read_bytes()))
 
     def give(self, given: Path, reporter: Reporter) -> Path:

@@ -55,17 +55,14 @@ def _limits(name: str) -> Iterator[list[int]]:
                     yield [int(word) for word in (_GROUPS / path / name).read_text().split()]
 
 
-def compiler_version(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
-    return _version(f"{'' if native else cross_compile(architecture)}gcc")
+@functools.cache
+def version(tool: str = QEMU) -> str:
+    """Return the first line of what a tool prints for --version; HostError if it is missing."""
+    return output([tool, "--version"]).splitlines()[0]
 
 
-def toolchain_identity(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
-    prefix = "" if native else cross_compile(architecture)
-    return f"{compiler_version(architecture, native=native)}; {_version(f'{prefix}ld')}"
-
-
-def qemu_version(qemu: str = QEMU) -> str:
-    return _version(qemu)
+def toolchain(prefix: str) -> str:
+    return f"{version(f'{prefix}gcc')}; {version(f'{prefix}ld')}"
 
 
 def check_plugins() -> None:
@@ -95,12 +92,6 @@ def find_tool(tool: str) -> str:
     return path
 
 
-@functools.cache
-def _version(tool: str) -> str:
-    """Return the first line of what a tool prints for --version; HostError if it is missing."""
-    return output([tool, "--version"]).splitlines()[0]
-
-
 # The user's variables that count here: the limit of the size, and whether to compile without it.
 _USERS = {"CCACHE_MAXSIZE": "8G", "CCACHE_DISABLE": None}
 # Links in linked trees that lead in circles, and folders whose headers no kernel includes.
@@ -118,9 +109,8 @@ def compilers(tree: Path, architecture: str = DEFAULT_ARCHITECTURE) -> list[str]
     if shutil.which(CCACHE) is None:
         return []
     define = f"-DFIRSTTOUCH_HEADERS={_header_names(tree, architecture)}"
-    return [f"{variable}={CCACHE} {compiler} {define}" for variable, compiler in (
-        ("CC", f"{cross_compile(architecture)}gcc"), ("HOSTCC", "gcc"),
-    )]  # fmt: skip
+    compilers = {"CC": f"{cross_compile(architecture)}gcc", "HOSTCC": "gcc"}
+    return [f"{name}={CCACHE} {compiler} {define}" for name, compiler in compilers.items()]
 
 
 def cache_environment(architecture: str = DEFAULT_ARCHITECTURE) -> dict[str, str | None]:
@@ -130,7 +120,7 @@ def cache_environment(architecture: str = DEFAULT_ARCHITECTURE) -> dict[str, str
     folder = store_root() / CCACHE
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "used").touch()
-    tools = f"{toolchain_identity(architecture)}; {compiler_version(native=True)}"
+    tools = f"{toolchain(cross_compile(architecture))}; {version('gcc')}"
     return {
         **{name: None for name in os.environ if name.startswith("CCACHE_")},
         **{name: os.environ.get(name, default) for name, default in _USERS.items()},

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building import overlay, patches
-from firsttouch.building.debian import Configuration, DebianKernel
+from firsttouch.building.debian import IMAGE, SYMBOLS, Configuration, DebianKernel
 from firsttouch.building.host_tools import (
     cache_environment,
     compilers,
     cross_compile,
     find_tool,
     processors,
-    toolchain_identity,
+    toolchain,
 )
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry, store_root
@@ -46,8 +46,6 @@ _REPRODUCIBLE = {
 # Where a tree is built: in a directory of its own, so that make names each source by "../".
 # UBSAN writes these names into the image, which must not depend on where the store is.
 _OBJECTS = "firsttouch-objects"
-# The addresses of the kernel's functions.
-SYMBOLS = "System.map"
 _LOG = "build.log"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
@@ -126,7 +124,7 @@ class KernelImage:
             "overlay": overlay.overlay_identity(release, series) if self.changed else None,
             "config": [digest_file(file) for file in (*base, *self.fragments_in_order())],
             "patches": [digest_file(file) for file in self.kernel.patches],
-            "tools": toolchain_identity(self._arch.name),
+            "tools": toolchain(cross_compile(self._arch.name)),
             "environment": _REPRODUCIBLE,
             "objects": _OBJECTS,
         }
@@ -137,15 +135,17 @@ class KernelImage:
     def stored(self) -> Path | None:
         if not self._tiny and not Configuration(self.source.release, self._arch.name).stored():
             return None
-        return self.entry().use()
+        stored = self.entry().use()
+        return stored / IMAGE if stored else None
 
     def obtain(self, reporter: Reporter) -> Path:
-        """Return the directory with ``Image``, ``System.map``, ``config`` and ``build.log``.
+        """Return the image, beside ``System.map``, ``config`` and ``build.log``, or the package.
 
-        Builds them if they are not in the store; for a package, there is a .deb instead of
-        the first two. Raises BuildError with the compiler's errors, HostError if a tool is missing.
+        Builds it if it is not in the store. Raises BuildError with the compiler's errors,
+        HostError if a tool is missing, and UserError if a patch does not apply.
         """
-        return self.entry().obtain(functools.partial(self._build, reporter), reporter.say)
+        made = self.entry().obtain(functools.partial(self._build, reporter), reporter.say)
+        return next(made.glob("*.deb")) if self.flavour else made / IMAGE
 
     def _build(self, reporter: Reporter, workplace: Path, product: Path) -> None:
         if re.search(r"[\s:]", str(workplace)):
@@ -167,7 +167,7 @@ class KernelImage:
             products = [objects / self._arch.image, objects / SYMBOLS]
         for file in products:
             # The store has the image of each architecture by one name.
-            name = "Image" if file.name == self._arch.target else file.name
+            name = IMAGE if file.name == self._arch.target else file.name
             shutil.copyfile(file, product / name)
         shutil.copyfile(objects / ".config", product / "config")
         shutil.copyfile(workplace / _LOG, product / _LOG)
@@ -266,12 +266,3 @@ def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKerne
     if kernel.kind == "debian":
         return DebianKernel(source.release, source.version, kernel.architecture)
     return KernelImage(source, kernel)
-
-
-def obtain_image(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Path:
-    """Return the image that guests boot, building or fetching it if the store lacks it.
-
-    Raises BuildError, HostError if the image cannot be fetched, and UserError if a patch does not
-    apply.
-    """
-    return kernel_of(kernel, source).obtain(reporter) / "Image"

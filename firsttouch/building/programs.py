@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.building.apt import Closure, Files, FromPackages, Unpack, closure_of
-from firsttouch.building.host_tools import cross_compile, qemu_version, toolchain_identity
+from firsttouch.building.apt import Closure, Files, FromPackages, closure_of
+from firsttouch.building.host_tools import cross_compile, toolchain, version
 from firsttouch.building.store import Entry
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.experiments import Packages
@@ -45,6 +45,10 @@ class Program:
     architecture: str = DEFAULT_ARCHITECTURE
 
     @property
+    def _prefix(self) -> str:
+        return "" if self.native else cross_compile(self.architecture)
+
+    @property
     def _variables(self) -> list[str]:
         # No -g: debug information names the folder of the build.
         words = ["CFLAGS=-O2"] if self == PMU else []
@@ -55,12 +59,12 @@ class Program:
         files = (file for file in folder.rglob("*") if file.suffix in _SOURCES and file.is_file())
         recipe: dict[str, Json] = {
             "sources": digest_files(folder, files),
-            "tools": toolchain_identity(self.architecture, native=self.native),
+            "tools": toolchain(self._prefix),
             "variables": self._variables,
         }
         if self == PMU:
             # The plugin is built for one version of QEMU.
-            recipe["qemu"] = qemu_version()
+            recipe["qemu"] = version()
         where = "this host" if self.native else self.architecture
         return Entry("programs", recipe, f"{self.product} for {where}")
 
@@ -73,56 +77,31 @@ class Program:
 
     def _build(self, workplace: Path, product: Path) -> None:
         """Run make in a copy, with relative paths only: a blank in a path would end it."""
-        folder = REPOSITORY / self.folder
         copy, objects = workplace / "source", workplace / "objects"
         objects.mkdir()
+        output(["cp", "-r", REPOSITORY / self.folder, copy])
         # The folder may be read-only; the copy's folders must not be.
-        for path in (folder, *sorted(folder.rglob("*"))):
-            if path.is_dir():
-                (copy / path.relative_to(folder)).mkdir()
-            else:
-                shutil.copy(path, copy / path.relative_to(folder), follow_symlinks=False)
-        prefix = "" if self.native else cross_compile(self.architecture)
+        output(["chmod", "-R", "u+w", copy])
+        words = [f"CROSS_COMPILE={self._prefix}", "OUTPUT=../objects", *self._variables]
         try:
-            output(
-                ["make", "-s", f"CROSS_COMPILE={prefix}", "OUTPUT=../objects", *self._variables],
-                cwd=copy, env={"LC_ALL": "C"},
-            )  # fmt: skip
+            output(["make", "-s", *words], cwd=copy, env={"LC_ALL": "C"})
         except HostError as error:
             raise BuildError(
-                f"{folder.name} failed to build; compiler errors below.", error.detail
+                f"{self.folder} failed to build; compiler errors below.", error.detail
             ) from None
         shutil.copy(objects / self.product, product)
 
 
 INIT = Program("guest", "init")
 PMU = Program("pmu", "libftpmu.so", native=True)
-RECORDER = Program("recorder", "ftrecord")
-
-
-def init_of(architecture: str) -> Program:
-    return replace(INIT, architecture=architecture)
-
-
-def ftbench(
-    order: int = 0, *, native: bool = False, architecture: str = DEFAULT_ARCHITECTURE
-) -> Program:
-    """Return ftbench, static, its objects linked in one of `ORDERS` orders."""
-    return Program("bench", "ftbench", native, order, architecture)
-
-
-def build_ftbench(reporter: Reporter, *, native: bool = False) -> Path:
-    return ftbench(native=native).obtain(reporter)
-
-
-def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
-    """Return the recorder of page faults, static, for this host; not `native`: for arm64."""
-    return replace(RECORDER, native=native).obtain(reporter)
+# Static, for guests of arm64 and for this host.
+BENCH, RECORDER = Program("bench", "ftbench"), Program("recorder", "ftrecord")
+HOST_BENCH, HOST_RECORDER = replace(BENCH, native=True), replace(RECORDER, native=True)
 
 
 def ftbench_list(reporter: Reporter) -> str:
     """Return the output of ``ftbench --list=json`` on this host: all that it can measure."""
-    return output([build_ftbench(reporter, native=True), "--list=json"])
+    return output([HOST_BENCH.obtain(reporter), "--list=json"])
 
 
 # Where the guest mounts its disk.
@@ -179,13 +158,13 @@ class FileDisk:
         return _entry(recipe, f"disk with a file of {format_size(self.size)}")
 
     def stored(self) -> Path | None:
-        writer = ftbench(native=True).stored()
+        writer = HOST_BENCH.stored()
         product = self._entry(writer).use() if writer else None
         return product / _IMAGE if product else None
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image. ftbench writes the file, and recognizes it in the guest."""
-        ftbench = build_ftbench(reporter, native=True)
+        ftbench = HOST_BENCH.obtain(reporter)
 
         def make(workplace: Path, product: Path) -> None:
             reporter.say(f"Writing the guest's disk, {format_size(self.size)}")
@@ -206,6 +185,7 @@ class RootDisk(FromPackages):
 
     packages: Packages
     file = _IMAGE
+    merged = MERGED
 
     @property
     def arguments(self) -> str:
@@ -223,18 +203,13 @@ class RootDisk(FromPackages):
         }
         return _entry(recipe, f"disk with {', '.join(self.packages.names)}")
 
-    def make(self, unpack: Unpack, product: Path) -> None:
-        folder = product.parent / "root"
-        for name in MERGED:
-            (folder / "usr" / name).mkdir(parents=True)
-            (folder / name).symlink_to(f"usr/{name}")
-        unpack(folder)
+    def make(self, unpacked: Path, product: Path) -> None:
         for name, text in ACCOUNTS.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text)
+            (unpacked / name).parent.mkdir(exist_ok=True)
+            (unpacked / name).write_text(text)
         for name in MOUNT_POINTS:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        _write_image(folder, product)
+            (unpacked / name).mkdir(parents=True, exist_ok=True)
+        _write_image(unpacked, product)
 
 
 def _entry(recipe: Mapping[str, Json], title: str) -> Entry:

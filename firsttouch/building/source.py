@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from firsttouch.building.apt import Closure, Files, FromPackages, Package, Unpack
+from firsttouch.building.apt import Closure, Files, FromPackages, Package
 from firsttouch.building.debian import Configuration
 from firsttouch.building.store import Entry, read_manifest, store_root
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
@@ -20,9 +20,6 @@ from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_files
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
-
-# Trees of the store that this process has checked: their many files take seconds.
-_checked: set[Path] = set()
 
 
 @dataclass(frozen=True)
@@ -40,10 +37,8 @@ class _Tree(FromPackages):
         title = f"{package.name} {package.version}"
         return Entry("trees", {"package": package.sha256}, title, deep=False)
 
-    def make(self, unpack: Unpack, product: Path) -> None:
-        folder = product.parent / "package"
-        unpack(folder)
-        (tarball,) = folder.glob("usr/src/linux-source-*.tar.*")
+    def make(self, unpacked: Path, product: Path) -> None:
+        (tarball,) = unpacked.glob("usr/src/linux-source-*.tar.*")
         output(["tar", "-xf", tarball, "--strip-components=1", "--no-same-owner", "-C", product])
 
 
@@ -75,20 +70,17 @@ class KernelSource:
             assert self.given
             return self.given
         made = _Tree(self.release)
-        entry = made.entry((self.package,))
-        if entry.path not in _checked:
-            if not entry.use():
-                # `kernel fetch` may have moved on to another version.
-                newest, _ = made.wanted.find()
-                if newest[0].sha256 != self.sha256:
-                    raise HostError(
-                        f"{self.package.name} {self.package.version} is no longer in the archive: "
-                        f"run `firsttouch kernel fetch --release {self.release.name}` to use "
-                        f"{newest[0].version}."
-                    )
-                made.fetch(self.reporter)
-            _checked.add(entry.path)
-        return entry.path
+        if stored := made.entry((self.package,)).use():
+            return stored
+        # Debian may have moved on to another version.
+        newest, _ = made.wanted.find()
+        if newest[0].sha256 != self.sha256:
+            raise HostError(
+                f"{self.package.name} {self.package.version} is no longer in the archive: run "
+                f"`firsttouch kernel fetch --release {self.release.name}` to use "
+                f"{newest[0].version}."
+            )
+        return made.fetch(self.reporter)
 
 
 def has_debian_source(release: Release) -> bool:

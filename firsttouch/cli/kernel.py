@@ -18,7 +18,7 @@ from pathlib import Path
 from firsttouch.building.apt import unpack
 from firsttouch.building.debian import CLOUD, FLAVOURS, Configuration
 from firsttouch.building.host_tools import QEMU, check_plugins
-from firsttouch.building.kernel import KernelImage, obtain_image
+from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.overlay import all_series, write_series
 from firsttouch.building.program_root import (
     PROGRAM,
@@ -27,7 +27,7 @@ from firsttouch.building.program_root import (
     with_folders,
     write_members,
 )
-from firsttouch.building.programs import build_ftbench
+from firsttouch.building.programs import BENCH
 from firsttouch.building.source import KernelSource, debian_source, user_source
 from firsttouch.building.store import OUTCOMES, Item, items, prune, store_root
 from firsttouch.catalog.arms import BASE, Kernel, load_arm
@@ -105,15 +105,15 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _build(options: argparse.Namespace, reporter: Reporter) -> int:
-    print(obtain_image(load_arm(options.arm).kernel, source_of(options, reporter), reporter))
+    kernel = load_arm(options.arm).kernel
+    print(kernel_of(kernel, source_of(options, reporter)).obtain(reporter))
     return 0
 
 
 def _package(options: argparse.Namespace, reporter: Reporter) -> int:
     source = source_of(options, reporter)
     kernel = Kernel("stock" if options.stock else "changed")
-    package = KernelImage(source, kernel, options.flavour)
-    print(next(package.obtain(reporter).glob("*.deb")))
+    print(KernelImage(source, kernel, options.flavour).obtain(reporter))
     return 0
 
 
@@ -155,7 +155,7 @@ def _guest(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError(f"{image} is no image of an arm64 kernel: give arch/arm64/boot/Image.")
     if not image:
         source = source_of(options, reporter)
-        name, image = source.release.name, obtain_image(arm.kernel, source, reporter)
+        name, image = source.release.name, kernel_of(arm.kernel, source).obtain(reporter)
     busybox = unpack(_BUSYBOX, reporter) / "usr/bin/busybox"
     guest = Guest(
         # Errors only; dmesg shows the whole log.
@@ -168,7 +168,7 @@ def _guest(options: argparse.Namespace, reporter: Reporter) -> int:
     files: dict[str, Member] = {
         "init": (PROGRAM, _init(options.exec, f"{name} {arm.name}").encode()),
         "bin/busybox": (PROGRAM, busybox),
-        "ftbench": (PROGRAM, build_ftbench(reporter)),
+        "ftbench": (PROGRAM, BENCH.obtain(reporter)),
         "share": (stat.S_IFDIR | 0o755, b""),
     }
     if options.share:

@@ -6,24 +6,17 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch import trace
 from firsttouch.building.apt import unpack
-from firsttouch.building.host_tools import compiler_version, qemu_version
-from firsttouch.building.kernel import SYMBOLS, kernel_of, obtain_image
+from firsttouch.building.debian import SYMBOLS
+from firsttouch.building.host_tools import cross_compile, version
+from firsttouch.building.kernel import kernel_of
 from firsttouch.building.patches import check_patches
 from firsttouch.building.program_root import RootArchive
-from firsttouch.building.programs import (
-    PMU,
-    RECORDER,
-    FileDisk,
-    Program,
-    RootDisk,
-    ftbench,
-    init_of,
-)
+from firsttouch.building.programs import BENCH, INIT, PMU, RECORDER, FileDisk, Program, RootDisk
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Arm, Kernel
@@ -66,7 +59,7 @@ def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
     for cell in cells:
         experiment, kernel = plan.catalog.experiments[cell.experiment], plan.arm(cell).kernel
         kernels.add(kernel)
-        wanted: list[Part] = [init_of(kernel.architecture), program_of(cell, kernel)]
+        wanted: list[Part] = [_init_of(kernel), program_of(cell, kernel)]
         wanted += [disk] if (disk := disk_of(experiment, cell.params)) else []
         if experiment.program:
             wanted.append(RootArchive(experiment.program))
@@ -77,8 +70,13 @@ def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
     return [*parts, *ordered]
 
 
+def _init_of(kernel: Kernel) -> Program:
+    return replace(INIT, architecture=kernel.architecture)
+
+
 def program_of(cell: Cell, kernel: Kernel) -> Program:
-    return ftbench(layout_of(cell.layout).order, architecture=kernel.architecture)
+    order = layout_of(cell.layout).order
+    return replace(BENCH, order=order, architecture=kernel.architecture)
 
 
 def disk_of(experiment: Experiment, params: Params) -> FileDisk | RootDisk | None:
@@ -90,19 +88,14 @@ def disk_of(experiment: Experiment, params: Params) -> FileDisk | RootDisk | Non
 def stored_part(part: Part, source: KernelSource | None) -> Path | None:
     if not isinstance(part, Kernel):
         return part.stored()
-    place = kernel_of(part, source).stored() if source else None
-    return place / "Image" if place else None
+    return kernel_of(part, source).stored() if source else None
 
 
 def build_parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
     parts = parts_of(plan, plan.cells)
     check_changes(parts, source)
-    places = {
-        part: obtain_image(part, source, reporter)
-        if isinstance(part, Kernel)
-        else part.obtain(reporter)
-        for part in parts
-    }
+    makers = [kernel_of(part, source) if isinstance(part, Kernel) else part for part in parts]
+    places = {part: maker.obtain(reporter) for part, maker in zip(parts, makers, strict=True)}
     return Parts(source, places, reporter)
 
 
@@ -152,8 +145,8 @@ class Job:
     def provenance(self, cell: Cell) -> Provenance:
         return Provenance(
             kernel_version=self.source.version,
-            qemu=qemu_version(load_architecture(self.guest.machine.architecture).qemu),
-            compiler=compiler_version(),
+            qemu=version(load_architecture(self.guest.machine.architecture).qemu),
+            compiler=version(f"{cross_compile()}gcc"),
             digests={"kernel source": self.source.sha256, **self._digests},
             boot=self.guest.command_line(),
             commands=self.guest.commands,
@@ -214,7 +207,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     layout = layout_of(first.layout)
     return Guest(
         image=parts.places[arm.kernel],
-        init=parts.places[init_of(arm.kernel.architecture)],
+        init=parts.places[_init_of(arm.kernel)],
         machine=machine,
         boot=(*machine.boot_words(arm.boot), *layout.words),
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building.host_tools import qemu_version
+from firsttouch.building.host_tools import version
 from firsttouch.building.store import keep_outcome, stored_outcome
 from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError, UserError
@@ -218,7 +218,7 @@ def check_double_fault(run: Callable[[str], Fields], cpus: int = 1) -> int:
         if abs(faults - 2 * PAGES) > PAGES // 10:
             raise GuestError(
                 f"a stock kernel took {faults:,} page faults for {PAGES:,} first touches by "
-                f"{kind}, not {2 * PAGES:,}: {qemu_version()} hides the double fault: "
+                f"{kind}, not {2 * PAGES:,}: {version()} hides the double fault: "
                 "measure with the QEMU of Debian 12 or newer"
             )
         return faults

@@ -15,11 +15,11 @@ from firsttouch.building.host_tools import (
     DTC,
     available_memory,
     check_plugins,
-    compiler_version,
+    cross_compile,
     find_tool,
     processors,
     qemu_cpus,
-    qemu_version,
+    version,
 )
 from firsttouch.building.source import (
     KernelSource,
@@ -212,8 +212,8 @@ def _planned(request: Request, contract: Contract) -> tuple[Release, Plan]:
         machine.check_cpu(qemu_cpus())
     check_plugins()
     find_tool(DTC)
-    qemu_version()
-    compiler_version()
+    version()
+    version(f"{cross_compile()}gcc")
     return release, plan
 
 

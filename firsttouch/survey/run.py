@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from firsttouch.building.programs import build_ftbench
+from firsttouch.building.programs import HOST_BENCH
 from firsttouch.building.store import Entry
 from firsttouch.errors import UserError
 from firsttouch.files import digest_file
@@ -47,7 +47,7 @@ def survey_host(
     """
     if platform.machine() not in ARCHITECTURES:
         raise UserError(f"this host is {platform.machine()}: run the survey on x86-64 or arm64.")
-    ftbench = build_ftbench(reporter, native=True)
+    ftbench = HOST_BENCH.obtain(reporter)
     cpu = choose_cpus(os.sched_getaffinity(0))[0]
     host = read_host([cpu])
     tasks = tuple(task for task in all_tasks(host) if wanted(task, task.cell(host)))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.building.programs import build_recorder
+from firsttouch.building.programs import HOST_RECORDER
 from firsttouch.errors import HostError, UserError
 from firsttouch.progress import Reporter
 
@@ -47,7 +47,7 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
     goes to standard error. Raises BuildError if the recorder does not build,
     HostError if it cannot write `file`, UserError if it cannot be started.
     """
-    recorder = build_recorder(reporter)
+    recorder = HOST_RECORDER.obtain(reporter)
     arguments: list[str | Path] = [recorder, "-o", file]
     if target.call_chains:
         arguments.append("-c")

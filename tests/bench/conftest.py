@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.building.programs import build_ftbench
+from firsttouch.building.programs import BENCH, HOST_BENCH
 from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 
@@ -74,10 +74,10 @@ def check_run(ftbench: Ftbench, run: dict[str, Any]) -> None:
 @pytest.fixture(scope="session")
 def ftbench(reporter: Reporter) -> Ftbench:
     """Return this machine's ftbench, as the store has it."""
-    return Ftbench(build_ftbench(reporter, native=True))
+    return Ftbench(HOST_BENCH.obtain(reporter))
 
 
 @pytest.fixture(scope="session")
 def arm64_ftbench(reporter: Reporter) -> Path:
     """Return the arm64 ftbench, as the store has it."""
-    return build_ftbench(reporter)
+    return BENCH.obtain(reporter)

@@ -4,12 +4,13 @@
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.programs import ORDERS, build_ftbench, ftbench
+from firsttouch.building.programs import BENCH, ORDERS
 from firsttouch.files import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
@@ -40,9 +41,10 @@ def test_another_order_is_the_same_program_in_another_place(
     arm64_ftbench: Path, tmp_path: Path
 ) -> None:
     """Layouts of the laboratory have it; the first order is that of a build without one."""
-    first = build_ftbench(Reporter())
+    first = BENCH.obtain(Reporter())
     assert first.read_bytes() == arm64_ftbench.read_bytes()
-    places = [_functions(ftbench(order=order).obtain(Reporter())) for order in range(ORDERS)]
+    built = [replace(BENCH, order=order).obtain(Reporter()) for order in range(ORDERS)]
+    places = list(map(_functions, built))
     assert len({tuple(sorted(functions)) for functions in places}) == 1
     assert len({functions["region_begin"] for functions in places}) == ORDERS
 

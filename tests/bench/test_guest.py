@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.building.programs import INIT, build_ftbench
+from firsttouch.building.programs import BENCH, INIT
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import REPOSITORY
@@ -43,7 +43,7 @@ def boot(
         guest = Guest(
             images(release, bool(words)), INIT.obtain(reporter), load_machine(machine), words,
             tuple(f"/ftbench {command}" for command in commands),
-            {"/ftbench": build_ftbench(reporter)},
+            {"/ftbench": BENCH.obtain(reporter)},
         )  # fmt: skip
         ended = run_guest(guest, tmp_path_factory.mktemp("guest") / "log").commands
         assert all(done.status == 0 for done in ended)

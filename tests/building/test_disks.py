@@ -30,7 +30,7 @@ import json, os, sys
 from pathlib import Path
 import firsttouch
 from firsttouch.building.programs import FileDisk, RootDisk
-from firsttouch.building.programs import PMU, build_ftbench, INIT
+from firsttouch.building.programs import BENCH, INIT, PMU
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
 from firsttouch.files import digest_bytes, digest_file
@@ -43,7 +43,7 @@ os.umask(int(sys.argv[1], 8))
 reporter = Reporter()
 image = Path(os.environ["XDG_CACHE_HOME"], "Image")
 image.write_bytes(b"a kernel")
-ftbench, init, pmu = build_ftbench(reporter), INIT.obtain(reporter), PMU.obtain(reporter)
+ftbench, init, pmu = BENCH.obtain(reporter), INIT.obtain(reporter), PMU.obtain(reporter)
 file_disk = FileDisk(1 << 20).obtain(reporter)
 root_disk = RootDisk(Packages("trixie", ("busybox-static",))).obtain(reporter)
 guest = Guest(

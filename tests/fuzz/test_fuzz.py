@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.programs import build_recorder
+from firsttouch.building.programs import HOST_RECORDER
 from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.trace.conftest import FOLDER as TRACED
@@ -75,7 +75,7 @@ def _program(folder: Path, *options: str) -> Path:
 
 def _recordings(folder: Path) -> list[bytes]:
     """Return what the recorder writes of a program that forks, executes and has doubles."""
-    recorder = build_recorder(Reporter())
+    recorder = HOST_RECORDER.obtain(Reporter())
     traced = folder / "trouble"
     source = TRACED / "trouble.c"
     subprocess.run(["gcc", "-O2", "-static", "-pthread", "-o", traced, source], check=True)

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.building import programs
-from firsttouch.building.programs import INIT, PMU
+from firsttouch.building.programs import BENCH, INIT, PMU
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
@@ -76,7 +75,7 @@ class FakeLab:
         stock, changed, debian, ftbench, init, pmu = (self.parts / name for name in names)
         places: dict[Part, Path] = {
             Kernel("stock"): stock, Kernel("changed"): changed, Kernel("debian"): debian,
-            programs.ftbench(): ftbench, INIT: init, PMU: pmu,
+            BENCH: ftbench, INIT: init, PMU: pmu,
         }  # fmt: skip
         return Parts(source, places)
 
@@ -132,7 +131,7 @@ def fake_lab(tmp_path: Path, listing_cache: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.fixture(scope="session")
 def guest_programs(reporter: Reporter) -> list[Path]:
     """The entries of the programs that guests get, in the store."""
-    built = (programs.ftbench(), INIT, PMU)
+    built = (BENCH, INIT, PMU)
     return [program.obtain(reporter).parent for program in built]
 
 

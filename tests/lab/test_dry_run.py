@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.kernel import KernelImage
-from firsttouch.building.programs import INIT, PMU, ftbench
+from firsttouch.building.programs import BENCH, INIT, PMU
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import Kernel
@@ -77,7 +77,7 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
 ) -> None:
     assert forecast(plan, None) == forecast(plan, source) == (2, 2)
     stock = _kept_image(source, changed=False)
-    places: dict[Part, Path] = {part: part.obtain(reporter) for part in (ftbench(), INIT, PMU)}
+    places: dict[Part, Path] = {part: part.obtain(reporter) for part in (BENCH, INIT, PMU)}
     assert forecast(plan, source) == (1, 2)
     changed = _kept_image(source, changed=True)
     places |= {Kernel("stock"): stock, Kernel("changed"): changed}

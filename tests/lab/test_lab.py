@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.building.programs import INIT, build_ftbench
+from firsttouch.building.programs import BENCH, INIT
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab.outcomes import check_double_fault
@@ -168,7 +168,7 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
     images: Callable[[str, bool], Path], reporter: Reporter, tmp_path: Path
 ) -> None:
     """Under MTTCG QEMU reports an atomic's first touch as a write."""
-    ftbench, init = build_ftbench(reporter), INIT.obtain(reporter)
+    ftbench, init = BENCH.obtain(reporter), INIT.obtain(reporter)
 
     def run(command: str, timing: Clock, cpus: int) -> Fields:
         guest = Guest(

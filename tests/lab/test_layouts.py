@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.programs import INIT, ORDERS, PMU, ftbench
+from firsttouch.building.programs import BENCH, INIT, ORDERS, PMU
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
@@ -59,7 +59,9 @@ def parts(tmp_path: Path) -> Parts:
         Kernel("stock"): tmp_path / "stock", Kernel("changed"): tmp_path / "changed",
         INIT: tmp_path / "init", PMU: tmp_path / "libftpmu.so",
     }  # fmt: skip
-    places |= {ftbench(order=order): tmp_path / f"ftbench {order}" for order in range(ORDERS)}
+    places |= {
+        replace(BENCH, order=order): tmp_path / f"ftbench {order}" for order in range(ORDERS)
+    }
     return Parts(source, places)
 
 
@@ -104,7 +106,7 @@ def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(parts: Pa
     layout = layout_of(5)
     assert second == replace(
         first, boot=(*first.boot, *layout.words), kaslr_seed=layout.kaslr_seed,
-        files={"/ftbench": parts.places[ftbench(order=5 % ORDERS)]},
+        files={"/ftbench": parts.places[replace(BENCH, order=5 % ORDERS)]},
     )  # fmt: skip
     trees = [inputs(guest).blobs["device tree"] for guest in (first, second)]
     changed = trees[1]

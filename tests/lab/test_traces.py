@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.measurement import measure
-from firsttouch.building.programs import INIT, RECORDER, RootDisk, build_recorder
+from firsttouch.building.programs import HOST_RECORDER, INIT, RECORDER, RootDisk
 from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.collection import load_catalog
@@ -40,7 +40,7 @@ from tests.support.sources import fake_source
 def _recorded(folder: Path, *command: str) -> str:
     """Return what the recorder writes of a command on this host, in hexadecimal."""
     file = folder / "data"
-    subprocess.run([build_recorder(Reporter()), "-o", file, "--", *command], check=True)
+    subprocess.run([HOST_RECORDER.obtain(Reporter()), "-o", file, "--", *command], check=True)
     return file.read_bytes().hex()
 
 

@@ -112,9 +112,8 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
         if variant == "no-color":
             # A kernel without the feature does not know its word, and the guest is refused.
             words = [word for word in words if not word.startswith("zero_page_colors=")]
-        return Guest(
-            kernel.obtain(reporter) / "Image", INIT.obtain(reporter), machine, tuple(words), ()
-        )
+        image, init = kernel.obtain(reporter), INIT.obtain(reporter)
+        return Guest(image, init, machine, tuple(words), ())
 
     return make
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.kernel import obtain_image
+from firsttouch.building.debian import DebianKernel
+from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
@@ -72,11 +73,11 @@ def test_lab_time_runs_to_its_end_with_debians_image(
     emulated: None, release: str, sources: Callable[[str], KernelSource], reporter: Reporter,
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 ) -> None:  # fmt: skip
-    def debians(kernel: Kernel, *_: object) -> Path:
+    def debians(kernel: Kernel, _: object) -> KernelImage | DebianKernel:
         debian = replace(kernel, kind="debian", patches=(), fragments=())
-        return obtain_image(debian, sources(release), reporter)
+        return kernel_of(debian, sources(release))
 
-    monkeypatch.setattr(guests, "obtain_image", debians)
+    monkeypatch.setattr(guests, "kernel_of", debians)
     monkeypatch.setattr(guests, "port_for", lambda _kernel: "pci")
     request = replace(_REQUEST, release=release, out=tmp_path)
     times = timed.time_cells(request, real_contract(), 1, reporter)

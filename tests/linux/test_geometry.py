@@ -15,7 +15,7 @@ from _pytest.mark import ParameterSet
 
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.program_root import archive
-from firsttouch.building.programs import build_ftbench
+from firsttouch.building.programs import BENCH
 from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import REPOSITORY
@@ -284,7 +284,7 @@ def test_machine_of_the_catalogue(
         make_guest(release, None),
         machine=machine,
         commands=tuple(f"/ftbench --files {_SYSFS.format(cpu)}" for cpu in range(machine.count)),
-        files={"/ftbench": build_ftbench(reporter)},
+        files={"/ftbench": BENCH.obtain(reporter)},
         cpus=machine.count,
     )
     outcome = outcomes.of(guest, f"{release} {name}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.programs import RootDisk, build_ftbench
+from firsttouch.building.programs import BENCH, RootDisk
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import REPOSITORY
@@ -92,7 +92,7 @@ def test_a_host_faults_once_for_a_first_touch_in_its_guest(
 ) -> None:  # fmt: skip
     inner = replace(
         make_guest(release, None, arm=guest),
-        files={"/ftbench": build_ftbench(reporter)},
+        files={"/ftbench": BENCH.obtain(reporter)},
         timing="interleaved",
     )
     files = {"Image": inner.image}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from firsttouch.building.programs import RootDisk, build_ftbench
+from firsttouch.building.programs import BENCH, RootDisk
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
@@ -46,7 +46,7 @@ def test_stressors_end_well(
         commands=tuple(
             f"/ftbench programs {root.arguments} --program {name}" for name in stressors
         ),
-        files={"/ftbench": build_ftbench(reporter)},
+        files={"/ftbench": BENCH.obtain(reporter)},
         disk=root.obtain(reporter),
         timing=timing,
         cpus=2 if timing == "parallel" else 1,

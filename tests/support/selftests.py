@@ -6,7 +6,7 @@ from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.building.apt import unpack
-from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
+from firsttouch.building.host_tools import cross_compile, processors, toolchain
 from firsttouch.building.overlay import EVERY, lay_over, link_tree, patches_of
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
@@ -49,7 +49,7 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]
         "names": names,
         "features' selftests": digest_files(LINUX / _SELFTESTS, files),
         "kernel": source.identity,
-        "tools": toolchain_identity(),
+        "tools": toolchain(cross_compile()),
     }
 
     def make(workplace: Path, product: Path) -> None:
@@ -116,7 +116,7 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
         "kernel_suites": [_KERNEL_SUITES, _GCC],
         "libraries": libraries.name,
         "kernel": source.identity,
-        "tools": toolchain_identity(),
+        "tools": toolchain(cross_compile()),
     }
 
     def make(workplace: Path, product: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.programs import build_recorder
+from firsttouch.building.programs import HOST_RECORDER
 from firsttouch.progress import Reporter
 from firsttouch.trace.sites import Trace
 from tests.conftest import Firsttouch
@@ -45,7 +45,7 @@ def trouble(compile_c: Compile) -> Path:
 
 @pytest.fixture(scope="session")
 def recorder() -> Path:
-    return build_recorder(Reporter())
+    return HOST_RECORDER.obtain(Reporter())
 
 
 def sentences_of(firsttouch: Firsttouch) -> str:

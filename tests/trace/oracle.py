@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from firsttouch.building.programs import build_recorder
+from firsttouch.building.programs import HOST_RECORDER
 from firsttouch.progress import Reporter
 from firsttouch.trace.doubles import Finder
 from firsttouch.trace.events import Fault
@@ -75,7 +75,7 @@ def judge(program: str, arguments: Sequence[str | Path], *, user: bool = False) 
         folder = Path(name)
         folder.chmod(0o777)
         recorder, trace, reported = (folder / name for name in (_RECORDER, "trace", "perf"))
-        recorder.write_bytes(build_recorder(Reporter()).read_bytes())
+        recorder.write_bytes(HOST_RECORDER.obtain(Reporter()).read_bytes())
         recorder.chmod(0o755)
         rights = (
             ["setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.kernel import obtain_image
-from firsttouch.building.programs import INIT, build_recorder
+from firsttouch.building.kernel import kernel_of
+from firsttouch.building.programs import INIT, RECORDER
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import Port
 from firsttouch.catalog.arms import load_arm
@@ -77,7 +77,7 @@ def record(image: Path, program: Path, folder: Path, port: Port = "mmio") -> Pat
             f"/ftrecord -c -o /tmp/trace.data -- /{program.name}",
             "/ftrecord -x /tmp/trace.data",
         ),
-        {"/ftrecord": build_recorder(reporter, native=False), f"/{program.name}": program},
+        {"/ftrecord": RECORDER.obtain(reporter), f"/{program.name}": program},
         port=port,
     )
     started = command(guest, folder, folder / "log")
@@ -171,7 +171,7 @@ def test_system_calls_are_seen_on_arm64(
 ) -> None:
     """By Debian's kernel, which has the tracepoints."""
     kernel = load_arm("debian").kernel
-    image = obtain_image(kernel, sources("6.12"), reporter)
+    image = kernel_of(kernel, sources("6.12")).obtain(reporter)
     kinds = compile_c("kinds.c", "-static", compiler=f"{cross_compile()}gcc")
     file = record(image, kinds, tmp_path, port_for(kernel))
     trace = read_recording(file, kinds.parent).trace

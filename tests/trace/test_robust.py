@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.building.programs import Program
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
 from firsttouch.trace.events import Fault
@@ -214,9 +215,7 @@ def test_a_recorder_that_may_not_be_executed_is_named_with_what_to_do(
 ) -> None:
     """As where the store is on a file system that is mounted noexec."""
     (tmp_path / "ftrecord").write_bytes(b"")
-    monkeypatch.setattr(
-        "firsttouch.trace.recording.build_recorder", lambda _: tmp_path / "ftrecord"
-    )
+    monkeypatch.setattr(Program, "obtain", lambda *_: tmp_path / "ftrecord")
     with pytest.raises(UserError, match=r"\(Permission denied\): .* set XDG_CACHE_HOME"):
         record(Target(("true",)), tmp_path / "trace.data", Reporter())
 

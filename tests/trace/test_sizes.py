@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.programs import INIT, build_recorder
+from firsttouch.building.programs import INIT, RECORDER
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.machines import load_machine
 from firsttouch.progress import Reporter
@@ -46,7 +46,7 @@ def test_each_size_saves_what_is_predicted(
     }
     touch = f"/sizes {table // _MIB}"
     guest = Guest(
-        with_variant(sources(release), False, None).obtain(reporter) / "Image",
+        with_variant(sources(release), False, None).obtain(reporter),
         INIT.obtain(reporter),
         load_machine("neoverse-n1"),
         ("transparent_hugepage=never", "norandmaps"),
@@ -61,7 +61,7 @@ def test_each_size_saves_what_is_predicted(
             ),
             "/ftrecord -x /tmp/trace.data",
         ),
-        {"/ftrecord": build_recorder(reporter, native=False), "/sizes": program},
+        {"/ftrecord": RECORDER.obtain(reporter), "/sizes": program},
         memory=max(4 << 30, 16 * table),
     )
     subprocess.run(command(guest, tmp_path, tmp_path / "log"), check=True, timeout=600)

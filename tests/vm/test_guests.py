@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.programs import INIT, PMU, build_ftbench
+from firsttouch.building.programs import BENCH, INIT, PMU
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab.outcomes import guest_outcome
@@ -30,7 +30,7 @@ def guest(images: Callable[[str, bool], Path], reporter: Reporter) -> Callable[.
             load_machine("neoverse-n1"),
             boot,
             (command,),
-            {"/ftbench": build_ftbench(reporter)},
+            {"/ftbench": BENCH.obtain(reporter)},
         )
 
     return make

@@ -21,7 +21,7 @@ from pathlib import Path
 from docs.evidence.draw.sets import EVIDENCE
 from docs.evidence.draw.tables import document
 from firsttouch.building.apt import unpack
-from firsttouch.building.programs import ACCOUNTS, MOUNT_POINTS, build_recorder
+from firsttouch.building.programs import ACCOUNTS, HOST_RECORDER, MOUNT_POINTS
 from firsttouch.catalog.experiments import Packages, load_experiment
 from firsttouch.errors import HostError
 from firsttouch.files import write_atomically
@@ -123,7 +123,7 @@ def trace_script(
     data, file = root.with_name("data"), root.with_name("script")
     file.write_text(script)
     subprocess.run(
-        ["setarch", "-R", build_recorder(reporter), *([] if huge else ["-b"]),
+        ["setarch", "-R", HOST_RECORDER.obtain(reporter), *([] if huge else ["-b"]),
          "-r", root, "-o", data, "-f", file],
         stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_PATIENCE,
     )  # fmt: skip
