@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch import trace
-from firsttouch.building.apt import unpack
 from firsttouch.building.debian import SYMBOLS
 from firsttouch.building.host_tools import cross_compile, version
 from firsttouch.building.kernel import kernel_of
@@ -21,8 +19,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
-from firsttouch.catalog.experiments import Experiment, Packages, Params, UserProgram
-from firsttouch.files import digest, digest_files
+from firsttouch.catalog.experiments import Experiment, Packages, Params
 from firsttouch.lab.cells import Cell, layout_of
 from firsttouch.lab.plan import Plan
 from firsttouch.lab.results import Provenance
@@ -39,13 +36,6 @@ class Parts:
 
     source: KernelSource
     places: Mapping[Part, Path]
-    reporter: Reporter = field(default_factory=Reporter)
-
-
-@functools.cache
-def _unpacked(packages: Packages, reporter: Reporter) -> Path:
-    # The store takes seconds to check it.
-    return unpack(packages, reporter)
 
 
 def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
@@ -96,7 +86,7 @@ def build_parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
     check_changes(parts, source)
     makers = [kernel_of(part, source) if isinstance(part, Kernel) else part for part in parts]
     places = {part: maker.obtain(reporter) for part, maker in zip(parts, makers, strict=True)}
-    return Parts(source, places, reporter)
+    return Parts(source, places)
 
 
 def check_changes(parts: Collection[Part], source: KernelSource) -> None:
@@ -112,37 +102,24 @@ _RECORDER, _SCRIPTS = "/ftrecord", "/scripts"
 
 
 @dataclass(frozen=True)
-class Traced:
-    """How a guest's recordings are read; `root` returns the folder with the recorded programs."""
-
-    key: str
-    root: Callable[[], Path]
-
-
-@functools.cache
-def trace_digest() -> str:
-    """Return the digest of the code that decides what is found in a recording."""
-    folder = Path(trace.__path__[0])
-    return digest_files(folder, folder.glob("*.py"))
-
-
-@dataclass(frozen=True)
 class Job:
-    """A guest that is to be run under the digest `key`, and its cells: one for each command.
-
-    `traced` is of a guest that records programs. `several`: the experiment has several layouts.
-    """
+    """A guest that is to be run under the digest `key`, and its cells: one for each command."""
 
     guest: Guest
     key: str
     cells: tuple[Cell, ...]
     source: KernelSource
     arm: Arm
-    traced: Traced | None = None
-    several: bool = False
-    program: UserProgram | None = None
+    experiment: Experiment
+
+    @property
+    def recorded(self) -> Packages | None:
+        """The packages of the programs whose page faults the guest records."""
+        return self.experiment.root if self.experiment.scripts else None
 
     def provenance(self, cell: Cell) -> Provenance:
+        program, tried = self.experiment.program, self.arm if self.arm.tried else None
+        several = self.experiment.layouts > 1
         return Provenance(
             kernel_version=self.source.version,
             qemu=version(load_architecture(self.guest.machine.architecture).qemu),
@@ -150,12 +127,10 @@ class Job:
             digests={"kernel source": self.source.sha256, **self._digests},
             boot=self.guest.command_line(),
             commands=self.guest.commands,
-            command=self.program.command(cell.release, cell.arm)
-            if self.program
-            else cell.command(
-                self.source.given, self.arm if self.arm.tried else None, several=self.several
-            ),
-            tried=self.arm.meaning if self.arm.tried else "",
+            command=program.command(cell.release, cell.arm)
+            if program
+            else cell.command(self.source.given, tried, several=several),
+            tried=tried.meaning if tried else "",
         )
 
     @functools.cached_property
@@ -178,14 +153,8 @@ def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
 
 
 def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
-    guest, arm = _guest(cells, plan, parts), plan.arm(cells[0])
-    key, experiment = guest_key(guest), plan.catalog.experiments[cells[0].experiment]
-    traced = None
-    if experiment.scripts and experiment.root:
-        root = functools.partial(_unpacked, experiment.root, parts.reporter)
-        traced = Traced(digest([key, trace_digest()]), root)
-    several = experiment.layouts > 1
-    return Job(guest, key, cells, parts.source, arm, traced, several, experiment.program)
+    guest, experiment = _guest(cells, plan, parts), plan.catalog.experiments[cells[0].experiment]
+    return Job(guest, guest_key(guest), cells, parts.source, plan.arm(cells[0]), experiment)
 
 
 def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:

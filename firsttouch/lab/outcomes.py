@@ -16,12 +16,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from firsttouch import trace
+from firsttouch.building.apt import unpack
 from firsttouch.building.host_tools import version
 from firsttouch.building.store import keep_outcome, stored_outcome
+from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError, UserError
-from firsttouch.files import digest
-from firsttouch.lab.guests import FTBENCH, Job, Traced
+from firsttouch.files import digest, digest_files
+from firsttouch.lab.guests import FTBENCH, Job
 from firsttouch.lab.results import TRACE, Result
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json, json_object
@@ -82,22 +85,40 @@ def printed_objects(number: int, done: Done, log: Path) -> list[Mapping[str, Jso
 
 
 def measure_job(job: Job, logs: Path, stop: threading.Event) -> None:
-    """Run the guest of `job` and keep its outcome.
+    """Run the guest of `job` and keep its outcome; GuestError if it fails or cannot be used."""
+    keep_outcome(job.key, guest_outcome(job.guest, logs / job.cells[0].log_name, stop=stop))
+    if job.recorded:
+        # It takes seconds: here, where other guests run.
+        outcome_of(job)
 
-    Raises GuestError, and keeps nothing, if it fails or recorded what cannot be used.
+
+def outcome_of(job: Job) -> Fields | None:
+    """Return what the store has of the guest of `job`, with traces in place of recordings.
+
+    Raises GuestError if this version cannot use what it recorded.
     """
-    log = logs / job.cells[0].log_name
-    outcome = guest_outcome(job.guest, log, stop=stop)
-    if job.traced:
-        keep_traces(job.traced, Fields(log, outcome))
-    keep_outcome(job.key, outcome)
+    if not job.recorded:
+        return stored_outcome(job.key)
+    key = digest([job.key, trace_digest()])
+    outcome = stored_outcome(key)
+    if outcome is None and (recorded := stored_outcome(job.key)):
+        traced = with_traces(recorded, _unpacked(job.recorded, job.source.reporter))
+        keep_outcome(key, traced)
+        return Fields(recorded.file, traced)
+    return outcome
 
 
-def keep_traces(traced: Traced, outcome: Fields) -> Fields:
-    """Return an outcome with traces in place of recordings, as results have it, and keep it."""
-    derived = with_traces(outcome, traced.root())
-    keep_outcome(traced.key, derived)
-    return Fields(outcome.file, derived)
+@functools.cache
+def trace_digest() -> str:
+    """Return the digest of the code that decides what is found in a recording."""
+    folder = Path(trace.__path__[0])
+    return digest_files(folder, folder.glob("*.py"))
+
+
+@functools.cache
+def _unpacked(packages: Packages, reporter: Reporter) -> Path:
+    # The store takes seconds to check it.
+    return unpack(packages, reporter)
 
 
 def with_traces(outcome: Fields, root: Path) -> dict[str, Json]:
@@ -133,23 +154,18 @@ def _traced(line: Fields, root: Path) -> Mapping[str, Json]:
             faults = find(recording, root, copies=True)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}") from None
-        trace = summarize(recording, faults, Symbols(root, copies=True))
-    if trace.status or trace.lost or not trace.complete:
+        found = summarize(recording, faults, Symbols(root, copies=True))
+    if found.status or found.lost or not found.complete:
         raise GuestError(
-            f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "
+            f"a recorded program ended with status {found.status}, and {found.lost:,} faults "
             "were lost"
         )
-    return {TRACE: json_object(trace_document(trace, ()))}
+    return {TRACE: json_object(trace_document(found, ()))}
 
 
 def results_of(job: Job) -> list[Result] | None:
-    """Return the results of a job's cells from the store; None if it did not run yet.
-
-    Raises GuestError if this version cannot use what it recorded.
-    """
-    outcome = stored_outcome(job.traced.key if job.traced else job.key)
-    if outcome is None and job.traced and (recorded := stored_outcome(job.key)):
-        outcome = keep_traces(job.traced, recorded)
+    """Return the results of a job's cells; None and GuestError as of `outcome_of`."""
+    outcome = outcome_of(job)
     if outcome is None:
         return None
     modelled = outcome.strings("not_modelled") if outcome.has("not_modelled") else None

@@ -16,6 +16,7 @@ import pytest
 
 from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.files import REPOSITORY
 from firsttouch.lab import outcomes
@@ -39,7 +40,7 @@ def make_jobs(number: int) -> dict[str, Job]:
         key = f"{index * 0x9E3779B97F4A7C15 % 2**64:016x}" * 4
         guest = Guest(Path("image"), Path("init"), load_machine("neoverse-n1"), (), (key,))
         cell = Cell("6.12", "stock", "neoverse-n1", "populate", {"size": index})
-        jobs[key] = Job(guest, key, (cell,), source, load_arm("stock"))
+        jobs[key] = Job(guest, key, (cell,), source, load_arm("stock"), load_experiment("populate"))
     return jobs
 
 

@@ -93,7 +93,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
             place.parent.mkdir(exist_ok=True)
             place.write_text(place.name)
             places[part] = place
-        return Parts(source, places, reporter)
+        return Parts(source, places)
 
     def source(_request: Request, release: object, _reporter: Reporter) -> KernelSource:
         return fake_source()

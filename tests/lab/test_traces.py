@@ -18,9 +18,9 @@ from firsttouch.catalog.contract import RECORDED
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
-from firsttouch.files import digest
+from firsttouch.lab import outcomes
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, Traced, make_jobs, trace_digest
+from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, make_jobs
 from firsttouch.lab.outcomes import measure_job, results_of, with_traces
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import read_results, trace_of
@@ -85,9 +85,8 @@ def _recorded_job(tmp_path: Path, program: str = "true") -> Job:
     )
     source = fake_source(tmp_path)
     cell = Cell("6.12", "stock", "neoverse-n1", "doubles", {"program": program})
-    key = guest_key(guest)
-    traced = Traced(digest([key, trace_digest()]), lambda: Path("/"))
-    return Job(guest, key, (cell,), source, load_arm("stock"), traced)
+    experiment = load_experiment("doubles")
+    return Job(guest, guest_key(guest), (cell,), source, load_arm("stock"), experiment)
 
 
 def _keep_recording(job: Job, tmp_path: Path, command: str) -> None:
@@ -103,34 +102,44 @@ def _trace(job: Job) -> Trace:
     return trace
 
 
+@pytest.fixture
+def _host_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recorded programs are those of this host."""
+    monkeypatch.setattr(outcomes, "_unpacked", lambda *_: Path("/"))
+
+
 @pytest.mark.long
-def test_a_changed_finder_finds_again_and_runs_no_guest(own_cache: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("_host_programs")
+def test_a_changed_finder_finds_again_and_runs_no_guest(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = _recorded_job(tmp_path)
     assert results_of(job) is None
     _keep_recording(job, tmp_path, "/bin/true")
     trace = _trace(job)
     assert trace.faults > 10
-    assert job.traced is not None
-    # What was found is not looked for again, and the guest of a changed finder is the same.
-    changed = replace(job, traced=Traced("0" * 64, job.traced.root))
-    gone = replace(job, traced=Traced(job.traced.key, lambda: pytest.fail("read again")))
-    assert _trace(gone) == _trace(changed) == trace
+    with monkeypatch.context() as changed:
+        changed.setattr(outcomes, "trace_digest", lambda: "0" * 64)
+        assert _trace(job) == trace
+    # What was found is not looked for again.
+    monkeypatch.setattr(outcomes, "with_traces", lambda *_: pytest.fail("read again"))
+    assert _trace(job) == trace
 
 
 @pytest.mark.parametrize("recording", ["no", "00"])
-def test_a_recording_that_cannot_be_used_is_not_kept(
+@pytest.mark.usefixtures("_host_programs")
+def test_what_is_no_recording_fails_its_guest(
     own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: str
 ) -> None:
-    job = _recorded_job(tmp_path)
     lines: list[Json] = [{"recording": recording}]
     outcome: dict[str, Json] = {"commands": [{"lines": lines, "regions": []}]}
-    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", lambda *_, **__: outcome)
+    monkeypatch.setattr(outcomes, "guest_outcome", lambda *_, **__: outcome)
     with pytest.raises(GuestError, match="recorded no faults"):
-        measure_job(job, tmp_path, threading.Event())
-    assert results_of(job) is None
+        measure_job(_recorded_job(tmp_path), tmp_path, threading.Event())
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("_host_programs")
 def test_a_recording_that_cannot_be_used_fails_its_cell_and_no_other(
     own_cache: Path, tmp_path: Path
 ) -> None:
