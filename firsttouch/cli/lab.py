@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ _OBJECT, _GUEST = 1.0, 10.0
 _LAB = f"""{ARM}
 --layouts LAYOUTS  run each cell in the first N layouts of kernel and program, or in layouts A-B,
                    and print the distribution of its figures (default: the experiment's, mostly 1)
---on WHERE         where guests run: {HERE}, {SLURM} or {SLURM}:PARTITION (default: {HERE})
+--on {{{HERE},{SLURM}}}  where guests run (default: {HERE})
 --list             print the experiments, machines, arms and settings
 --out DIR          output directory (default out)
 """
@@ -72,7 +73,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
         return run_times(options, request, contract, reporter)
-    if request.on.startswith(f"{TASK}:"):
+    if TASK in os.environ:
         ran = format_number_of(run_task(request, contract, reporter), "guests")
         reporter.say(f"This task has the outcomes of {ran}.")
         return 0

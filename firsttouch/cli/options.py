@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from firsttouch.catalog.releases import release_names
 from firsttouch.cli import add_command
 from firsttouch.errors import UserError
 from firsttouch.lab.cells import parse_layouts
-from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, TASK, Request
+from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, TASK, Request
 from firsttouch.progress import Reporter
 from firsttouch.quantities import parse_size
 
@@ -104,10 +105,6 @@ def _value(name: str, metavar: str, text: str) -> object:
             if not (limit := _LIMIT.fullmatch(text.replace(" ", ""))):
                 raise UserError(f"{name} {text}: write a count and a limit: 'instructions>+0.5%'.")
             return limit["name"], float(limit["percent"])
-        case "WHERE":
-            place, _, rest = text.partition(":")
-            if text not in (HERE, SLURM) and not (place in (SLURM, TASK) and rest):
-                raise UserError(f"{name} {text}: write {HERE}, {SLURM} or {SLURM}:PARTITION.")
         case "LAYOUTS":
             return parse_layouts(text)
         case "FILE" | "FOLDER" | "PATH":
@@ -171,7 +168,7 @@ def by_release(run: Run) -> Run:
     """Return a command that runs for each --release in turn, each with a folder in --out."""
 
     def every(options: argparse.Namespace, reporter: Reporter) -> int:
-        if (getattr(options, "on", None) or HERE).startswith(TASK):
+        if TASK in os.environ:
             # The front end has added the one of the guests.
             options.release = options.release[-1:]
         if len(options.release) < 2 or options.source:

@@ -163,9 +163,13 @@ def _traced(line: Fields, root: Path) -> Mapping[str, Json]:
     return {TRACE: json_object(trace_document(found, ()))}
 
 
-def results_of(job: Job) -> list[Result] | None:
-    """Return the results of a job's cells; None and GuestError as of `outcome_of`."""
-    outcome = outcome_of(job)
+def results_of(job: Job) -> list[Result] | GuestError | None:
+    """Return the stored results of a job's cells; None if it did not run yet."""
+    try:
+        outcome = outcome_of(job)
+    except GuestError as error:
+        # What this version cannot use fails its cells, and no other.
+        return error
     if outcome is None:
         return None
     modelled = outcome.strings("not_modelled") if outcome.has("not_modelled") else None

@@ -38,8 +38,10 @@ from firsttouch.vm.guest import check_size
 DEFAULT_RELEASE = "6.12"
 # The experiment that runs a program of the user's.
 COUNT = "count"
-# Where guests run: here, on nodes (``slurm:PARTITION``), as a task of Slurm's (``task:FILE``).
-HERE, SLURM, TASK = "here", "slurm", "task"
+# Where guests run.
+HERE, SLURM = "here", "slurm"
+# The variable of a task of Slurm's: the file with the keys of the guests that all tasks share.
+TASK = "FIRSTTOUCH_GUESTS"
 
 
 @dataclass(frozen=True)

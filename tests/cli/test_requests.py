@@ -16,6 +16,7 @@ import pytest
 from firsttouch.cli.main import main
 from firsttouch.cli.options import by_release, release_of
 from firsttouch.files import EXPERIMENTS, REPOSITORY
+from firsttouch.lab.plan import TASK
 from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
 from tests.support import made_results
@@ -79,25 +80,25 @@ def test_the_overview_and_help(line: str, usage: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    ("place", "runs"),
+    ("task", "runs"),
     [
-        ("here", [("7.3", Path("out/7.3")), ("6.12", Path("out/6.12"))]),
+        (False, [("7.3", Path("out/7.3")), ("6.12", Path("out/6.12"))]),
         # A task of Slurm's runs guests of the release that the front end adds.
-        ("task:a", [("7.3", Path("out"))]),
+        (True, [("7.3", Path("out"))]),
     ],
 )
 def test_releases_run_in_turn_each_with_its_own_folder(
-    place: str, runs: list[tuple[str, Path]]
+    monkeypatch: pytest.MonkeyPatch, task: bool, runs: list[tuple[str, Path]]
 ) -> None:
+    if task:
+        monkeypatch.setenv(TASK, "file")
     ran = []
 
     def run(options: argparse.Namespace, _: Reporter) -> int:
         ran.append((release_of(options), options.out))
         return len(ran) % 2
 
-    options = argparse.Namespace(
-        release=["7.3", "6.12", "7.3"], source=None, out=Path("out"), on=place
-    )
+    options = argparse.Namespace(release=["7.3", "6.12", "7.3"], source=None, out=Path("out"))
     assert by_release(run)(options, Reporter()) == 1
     assert ran == runs
 

@@ -24,6 +24,7 @@ from firsttouch.lab import run as run_module
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
 from firsttouch.lab.run import guests_at_once, run_guests
+from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json
 from firsttouch.vm.guest import MEMORY, Guest
 from tests.support.sources import fake_source
@@ -62,7 +63,7 @@ def execute(jobs: Mapping[str, Job], run: Run = given, at_once: int = 1) -> list
         tempfile.TemporaryDirectory() as logs,
         mock.patch.object(outcomes, "guest_outcome", outcome),
     ):
-        run_guests(jobs, at_once, Path(logs), {})
+        run_guests(jobs, at_once, Path(logs), Reporter())
     return ran
 
 
@@ -91,7 +92,7 @@ def _check_all_is_there(jobs: Mapping[str, Job]) -> None:
 def _start(number: int, seconds: float) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.lab.test_execution", str(number), str(seconds)],
-        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
 
 

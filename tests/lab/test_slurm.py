@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from firsttouch.errors import HostError, UserError
-from firsttouch.lab import slurm
-from firsttouch.lab.slurm import check_slurm, run_on_nodes, share_of_task
+from firsttouch.lab import run as run_module
+from firsttouch.lab.plan import TASK
+from firsttouch.lab.run import check_slurm, run_on_nodes, share_of_task
 from firsttouch.progress import Reporter
 
 
@@ -25,7 +26,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    monkeypatch.setattr(slurm, "_POLL", 0.01)
+    monkeypatch.setattr(run_module, "_POLL_ARRAY", 0.01)
     return folder
 
 
@@ -45,18 +46,17 @@ def test_an_interrupt_cancels_the_array(
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("firsttouch.lab.slurm.time.sleep", interrupt)
+    monkeypatch.setattr("firsttouch.lab.run.time.sleep", interrupt)
     said = io.StringIO()
     with pytest.raises(KeyboardInterrupt):
         run_on_nodes(
-            ["aa", "bb"], "p", ["lab", "--set", "by=swp", "--on", "slurm:p"],
+            ["aa", "bb"], ["lab", "--set", "by=swp", "--on", "slurm"],
             tmp_path / "a%b", Reporter(Console(file=said, width=1000)),
         )  # fmt: skip
     words = (programs / "sbatch.given").read_text().splitlines()
-    assert {"--wait", "--array=0-1", "--partition=p", f"--output={tmp_path}/a%%b/%A-%a.log"} <= {
-        *words
-    }
-    assert "lab --set by=swp --on slurm:p --jobs 1 --on task:" in words[-1]
+    assert {"--wait", "--array=0-1", f"--output={tmp_path}/a%%b/%A-%a.log"} <= {*words}
+    assert words[-1].startswith(f"exec env {TASK}={tmp_path}/a%b/guests ")
+    assert words[-1].endswith(" lab --set by=swp --on slurm")
     assert "Slurm job 7: 2 tasks" in said.getvalue()
     assert (programs / "scancel.given").read_text() == "--quiet 7\n"
 
@@ -64,7 +64,7 @@ def test_an_interrupt_cancels_the_array(
 def test_what_sbatch_refuses_is_shown(programs: Path, tmp_path: Path) -> None:
     (programs / "sbatch").write_text("#!/bin/sh\necho 'error: no such account' >&2; exit 1\n")
     with pytest.raises(HostError, match="SBATCH_ACCOUNT") as raised:
-        run_on_nodes(["aa"], "", ["lab"], tmp_path, Reporter())
+        run_on_nodes(["aa"], ["lab"], tmp_path, Reporter())
     assert raised.value.detail == ["error: no such account"]
 
 
@@ -73,14 +73,12 @@ def test_the_shares_of_all_tasks_are_disjoint_and_whole(
 ) -> None:
     file = tmp_path / "guests"
     file.write_text("\n".join("abcde"))
-    guests = {key: key.upper() for key in "abcdefg"}
-    with pytest.raises(UserError, match="is for the tasks of `firsttouch lab --on slurm`"):
-        share_of_task(file, guests)
+    monkeypatch.setenv(TASK, str(file))
     monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "2")
     shares = []
     for number in "01":
         monkeypatch.setenv("SLURM_ARRAY_TASK_ID", number)
-        shares.append(share_of_task(file, guests))
-    assert shares == [{"a": "A", "c": "C", "e": "E"}, {"b": "B", "d": "D"}]
+        shares.append(share_of_task("abcdefg"))
+    assert shares == [["a", "c", "e"], ["b", "d"]]
     with pytest.raises(HostError, match="other guests than the front end"):
-        share_of_task(file, {"a": "A"})
+        share_of_task("a")

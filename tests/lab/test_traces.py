@@ -2,7 +2,6 @@
 """Recordings in results: what is found in them, and the programs of `doubles` in a guest."""
 
 import subprocess
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +20,10 @@ from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, make_jobs
-from firsttouch.lab.outcomes import measure_job, results_of, with_traces
+from firsttouch.lab.outcomes import results_of, with_traces
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import read_results, trace_of
-from firsttouch.lab.run import collect, stored_results
+from firsttouch.lab.run import collect
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json
 from firsttouch.trace.sites import Trace
@@ -96,20 +95,19 @@ def _keep_recording(job: Job, tmp_path: Path, command: str) -> None:
 
 def _trace(job: Job) -> Trace:
     results = results_of(job)
-    assert results is not None
+    assert isinstance(results, list)
     trace = trace_of(results[0])
     assert trace is not None
     return trace
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _host_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recorded programs are those of this host."""
     monkeypatch.setattr(outcomes, "_unpacked", lambda *_: Path("/"))
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("_host_programs")
 def test_a_changed_finder_finds_again_and_runs_no_guest(
     own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,19 +125,12 @@ def test_a_changed_finder_finds_again_and_runs_no_guest(
 
 
 @pytest.mark.parametrize("recording", ["no", "00"])
-@pytest.mark.usefixtures("_host_programs")
-def test_what_is_no_recording_fails_its_guest(
-    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: str
-) -> None:
-    lines: list[Json] = [{"recording": recording}]
-    outcome: dict[str, Json] = {"commands": [{"lines": lines, "regions": []}]}
-    monkeypatch.setattr(outcomes, "guest_outcome", lambda *_, **__: outcome)
+def test_what_is_no_recording_fails_its_cell(recording: str) -> None:
     with pytest.raises(GuestError, match="recorded no faults"):
-        measure_job(_recorded_job(tmp_path), tmp_path, threading.Event())
+        _traced({"recording": recording})
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("_host_programs")
 def test_a_recording_that_cannot_be_used_fails_its_cell_and_no_other(
     own_cache: Path, tmp_path: Path
 ) -> None:
@@ -151,7 +142,7 @@ def test_a_recording_that_cannot_be_used_fails_its_cell_and_no_other(
     catalog = load_catalog(("doubles",), ("neoverse-n1",), ("stock",))
     plan = Plan(cells, (bad.cells, good.cells), catalog)
     # The same guest would record the same: it does not run again.
-    collected = collect(plan, [(job, stored_results(job)) for job in (bad, good)], {})
+    collected = collect(plan, [(job, results_of(job)) for job in (bad, good)], {})
     assert [result.cell for result in collected.results] == list(good.cells)
     ((cell, error),) = collected.failures
     assert (cell,) == bad.cells and "recorded no faults" in str(error)
