@@ -47,13 +47,13 @@ def _compile(tree: Path, *, cached: bool = True) -> tuple[bytes, list[str]]:
     command = compilers(tree)[0].removeprefix("CC=").split()
     environment = {**os.environ, **cache_environment(), "CCACHE_STATSLOG": str(log)}
     subprocess.run(
-        [*command[not cached:], "-Wp,-MMD,x.d", "-nostdinc", "-I../arch/arm64/include",
+        [*command[0 if cached else 2:], "-Wp,-MMD,x.d", "-nostdinc", "-I../arch/arm64/include",
          "-I../include", "-I./include", "-include", "../include/linux/kconfig.h", "-O2", "-c",
          "-o", "x.o", f"../{_SOURCE}"],
         cwd=objects, check=True,
         env={name: value for name, value in environment.items() if value is not None},
     )  # fmt: skip
-    said = log.read_text().splitlines() if cached else []
+    said = log.read_text().splitlines() if log.exists() else []
     log.unlink(missing_ok=True)
     return (objects / "x.o").read_bytes(), said
 
@@ -70,7 +70,7 @@ def test_a_cached_object_has_the_bytes_of_the_compiler(
     other = _make(tmp_path / "a/b/tree", include)
     shared, said = _compile(other)
     assert shared == plain
-    assert ("unsupported_code_directive" if kind == "as bytes" else "direct_cache_hit") in said
+    assert "direct_cache_hit" in said or (kind == "as bytes" and not said)
     # The included file changes, and nothing else, not even its size and its time.
     (other / name).write_text(_TREE[name].replace("1", "2"))
     os.utime(other / name, (1, 1))
@@ -81,11 +81,10 @@ def test_a_new_header_that_is_found_earlier_is_seen(own_cache: Path, tmp_path: P
     include = "#include <linux/mm.h>"
     first, _ = _compile(_make(tmp_path / "tree", include))
     other = _make(tmp_path / "other", include)
-    # One that the object does not include costs the direct mode only.
+    # One that can hide no other costs nothing.
     (other / "include/linux/write_intent.h").touch()
     same, said = _compile(other)
-    assert same == first and "preprocessed_cache_hit" in said
-    assert "direct_cache_hit" in _compile(other)[1]
+    assert same == first and "direct_cache_hit" in said
     host_tools._header_names.cache_clear()
     shadow = other / "arch/arm64/include/linux/mm.h"
     shadow.parent.mkdir()
