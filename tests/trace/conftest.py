@@ -10,7 +10,7 @@ import pytest
 
 from firsttouch.building.programs import HOST_RECORDER
 from firsttouch.progress import Reporter
-from firsttouch.trace.sites import Trace
+from firsttouch.trace.sites import FILE_NAME, Trace, read_trace
 from tests.conftest import Firsttouch
 
 FOLDER = Path(__file__).parent
@@ -46,6 +46,13 @@ def trouble(compile_c: Compile) -> Path:
 @pytest.fixture(scope="session")
 def recorder() -> Path:
     return HOST_RECORDER.obtain(Reporter())
+
+
+def run_trace(firsttouch: Firsttouch, *words: str | Path) -> Trace:
+    """Run `firsttouch trace`, which must succeed, and return the trace in out/."""
+    done = firsttouch("trace", *words)
+    assert done.returncode == 0, done.stderr
+    return read_trace(firsttouch.directory / "out" / FILE_NAME)
 
 
 def sentences_of(firsttouch: Firsttouch) -> str:

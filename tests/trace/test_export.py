@@ -6,17 +6,14 @@ from collections import Counter
 
 import pytest
 
-from firsttouch.trace.sites import FILE_NAME, read_trace
 from tests.conftest import Firsttouch
-from tests.trace.conftest import Compile
+from tests.trace.conftest import Compile, run_trace
 
 
 @pytest.mark.long
 def test_folded_stacks_have_all_faults_by_kind(firsttouch: Firsttouch, compile_c: Compile) -> None:
     program = compile_c("kinds.c", "-fno-omit-frame-pointer")
-    done = firsttouch("trace", "--out", "out", "--", program)
-    assert done.returncode == 0, done.stderr
-    expected = dict(read_trace(firsttouch.directory / "out" / FILE_NAME).fault_kinds)
+    expected = dict(run_trace(firsttouch, "--", program).fault_kinds)
 
     done = firsttouch("export", "--format", "svg", "--out", "pictures", "out")
     assert done.stdout == "pictures/faults.svg\n", done.stderr

@@ -22,7 +22,7 @@ from firsttouch.trace.sites import FILE_NAME, read_trace
 from firsttouch.trace.spaces import Place
 from firsttouch.trace.symbols import MappedFiles, Symbols
 from tests.conftest import Firsttouch
-from tests.trace.conftest import Compile
+from tests.trace.conftest import Compile, run_trace
 from tests.trace.test_symbols import locate, offset_of
 
 pytestmark = pytest.mark.long
@@ -205,7 +205,5 @@ def test_a_path_that_is_not_utf_8_is_traced_and_drawn(
     program = tmp_path / os.fsdecode(b"caf\xe9") / "known"
     program.parent.mkdir()
     shutil.copy(compile_c("known.c"), program)
-    done = firsttouch("trace", "--out", "out", "--", program, os.fsdecode(b"\xff"))
-    assert done.returncode == 0, done.stderr
-    trace = read_trace(tmp_path / "out" / FILE_NAME)
+    trace = run_trace(firsttouch, "--", program, os.fsdecode(b"\xff"))
     assert any(site.read.object == str(program) for site in trace.sites)

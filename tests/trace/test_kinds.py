@@ -15,7 +15,7 @@ from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.records import open_recording
 from firsttouch.trace.sites import FILE_NAME, Trace, read_trace
 from tests.conftest import Firsttouch
-from tests.trace.conftest import Compile, sentences_of
+from tests.trace.conftest import Compile, run_trace, sentences_of
 
 pytestmark = pytest.mark.long
 
@@ -55,9 +55,7 @@ def test_each_fault_has_its_kind(
     firsttouch: Firsttouch, compile_c: Compile, chains: tuple[str, ...]
 ) -> None:
     program = compile_c("kinds.c", "-fno-omit-frame-pointer")
-    done = firsttouch("trace", "--out", "out", *chains, "--", program)
-    assert done.returncode == 0, done.stderr
-    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    trace = run_trace(firsttouch, *chains, "--", program)
     counted = by_function(trace)
     assert {name: counted[name] for name in KNOWN} == KNOWN
     assert 1 <= counted["file"]["file"] <= 131 and list(counted["file"]) == ["file"]
@@ -102,16 +100,14 @@ def test_calls_are_seen_where_nobody_has_mounted_tracefs(recorder: Path, tmp_pat
 
 
 def test_the_answer_says_what_most_faults_are(firsttouch: Firsttouch, compile_c: Compile) -> None:
-    firsttouch("trace", "--out", "out", "--", compile_c("kinds.c"))
-    said = sentences_of(firsttouch)
-    assert " % again" in said
+    trace = run_trace(firsttouch, "--", compile_c("kinds.c"))
+    assert " % again" in sentences_of(firsttouch)
     page = (firsttouch.directory / "out" / "trace.html").read_text()
     assert "Faults by kind, program and process" in page and "private file" in page
     # Without its script the table of places is a table: whole, and in the order of faults.
     (table,) = re.findall(r'<div class="sorts">.*?</div>', page, re.DOTALL)
     shown = [int(n.replace(",", "")) for n in re.findall(r'"Faults"[^>]*>([\d,]+)<', table)]
-    places = read_trace(firsttouch.directory / "out" / FILE_NAME).fault_places
-    assert shown == [place.faults for place in places]
+    assert shown == [place.faults for place in trace.fault_places]
     assert len(set(re.findall(r'rect class="(kind-\d)"', page))) >= 7
     assert not re.search(r'(src|href)="(?!#|data:)|url\((?!#)|@import', page)
 

@@ -8,7 +8,7 @@ import pytest
 
 from firsttouch.trace.sites import FILE_NAME, Site, Trace, read_trace
 from tests.conftest import Firsttouch
-from tests.trace.conftest import FOLDER, Compile
+from tests.trace.conftest import FOLDER, Compile, run_trace
 
 pytestmark = pytest.mark.long
 
@@ -23,12 +23,6 @@ def line_of(mark: str) -> int:
     return line
 
 
-def traced(firsttouch: Firsttouch, *arguments: str | Path) -> Trace:
-    done = firsttouch("trace", "--out", "out", *arguments)
-    assert done.returncode == 0, done.stderr
-    return read_trace(firsttouch.directory / "out" / FILE_NAME)
-
-
 def own_sites(trace: Trace) -> list[Site]:
     return [site for site in trace.sites if site.read.file.endswith("known.c")]
 
@@ -39,7 +33,7 @@ def test_all_known_doubles_are_found_at_their_lines_and_no_other(
     firsttouch: Firsttouch, compile_c: Compile, link: tuple[str, ...], chains: tuple[str, ...]
 ) -> None:
     program = compile_c("known.c", *link)
-    trace = traced(firsttouch, *chains, "--", program)
+    trace = run_trace(firsttouch, *chains, "--", program)
     doubles = {
         site.kind: (site.doubles, site.read.line, site.write.line, site.memory)
         for site in own_sites(trace)
@@ -55,7 +49,7 @@ def test_all_known_doubles_are_found_at_their_lines_and_no_other(
 
 
 def test_the_most_memory_of_a_process_is_told(firsttouch: Firsttouch, compile_c: Compile) -> None:
-    trace = traced(firsttouch, "--", compile_c("known.c"))
+    trace = run_trace(firsttouch, "--", compile_c("known.c"))
     written = sum(KNOWN.values()) * trace.page_size
     assert written < trace.resident < written + (16 << 20)
 

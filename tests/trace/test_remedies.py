@@ -18,7 +18,7 @@ from firsttouch.trace.remedies import (
 )
 from firsttouch.trace.sites import FILE_NAME, Remedy, Trace, read_trace
 from tests.conftest import Firsttouch
-from tests.trace.conftest import NOBODY, Compile, make_public
+from tests.trace.conftest import NOBODY, Compile, make_public, run_trace
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
@@ -84,10 +84,8 @@ def test_what_an_allocator_unmaps_is_kept_by_no_setting(
     firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path, name: str, pages_saved: int
 ) -> None:
     preloaded = f"LD_PRELOAD={named_library(tmp_path / name)}"
-    firsttouch(
-        "trace", "--no-survey", "--", "env", preloaded, compile_c("remedies.c"), "maps", "base"
-    )
-    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    words = ("--no-survey", "--", "env", preloaded, compile_c("remedies.c"), "maps", "base")
+    traced = run_trace(firsttouch, *words)
     assert traced.fault_kinds["again"] > 6 * 16000
     assert remedies(traced)[KEEP].saved == pytest.approx(pages_saved, rel=0.05)
 
@@ -127,7 +125,7 @@ def test_faults_are_priced_by_a_short_survey_unless_it_is_left_out(
 ) -> None:
     program = compile_c("remedies.c")
     for words in ((), ("--no-survey",)):
-        done = firsttouch("trace", "--out", "out", *words, "--", program, "huge", "base")
+        done = firsttouch("trace", *words, "--", program, "huge", "base")
         assert done.returncode == 0, done.stderr
         traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
         if words:
@@ -147,9 +145,7 @@ def test_memory_that_system_calls_fill_again_is_kept(
     firsttouch: Firsttouch, compile_c: Compile
 ) -> None:
     program = compile_c("remedies.c")
-    done = firsttouch("trace", "--out", "out", "--", program, "read", "base")
-    assert done.returncode == 0, done.stderr
-    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    traced = run_trace(firsttouch, "--", program, "read", "base")
     assert traced.fault_kinds["in the kernel"] > 4 * 16000
     assert remedies(traced)[KEEP].saved == pytest.approx(3 * (16384 + 1), abs=8)
 
@@ -200,9 +196,7 @@ def test_no_huge_page_is_predicted_for_a_program_that_forbids_them(
     """Also where it executes another program, or forks."""
     program = str(compile_c("remedies.c"))
     then = [word.format(program=program) for word in words]
-    done = firsttouch("trace", "--out", "out", "--", program, "huge", "base", *then)
-    assert done.returncode == 0, done.stderr
-    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    traced = run_trace(firsttouch, "--", program, "huge", "base", *then)
     # A process may end before it is looked at.
     assert all(remedies(traced)[name].saved < 100 for name in (THP, MTHP_64))
 
@@ -217,9 +211,7 @@ def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
     firsttouch: Firsttouch, compile_c: Compile, kind: str
 ) -> None:
     program = compile_c("remedies.c")
-    done = firsttouch("trace", "--out", "out", "--try", "1", "--", program, kind)
-    assert done.returncode == 0, done.stderr
-    before = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    before = run_trace(firsttouch, "--try", "1", "--", program, kind)
     after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
     predicted = before.faults - remedies(before)[HEAP].saved
     assert before.faults > 16384 > 8 * predicted

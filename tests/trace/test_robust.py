@@ -20,7 +20,7 @@ from firsttouch.trace.recording import Target, record
 from firsttouch.trace.records import open_recording
 from firsttouch.trace.sites import FILE_NAME, read_trace
 from tests.conftest import Firsttouch
-from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public
+from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public, run_trace
 
 pytestmark = pytest.mark.long
 
@@ -33,9 +33,7 @@ _MANY_WORDS = tuple(f"{number:0999}" for number in range(200))
 def test_threads_children_and_executed_programs_are_traced(
     firsttouch: Firsttouch, trouble: Path, what: str
 ) -> None:
-    done = firsttouch("trace", "--", trouble, what)
-    assert done.returncode == 0, done.stderr
-    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    trace = run_trace(firsttouch, "--", trouble, what)
     assert doubles_of(trace) == PAGES * _THREADS
     assert trace.lost == 0
 
@@ -48,18 +46,14 @@ def test_other_code_at_the_same_pc_is_read_after_exec(
     section = "-Wl,--section-start=.touch=0x500000"
     layout = ("-no-pie", "-fno-pie", section, f"-Wl,--build-id={build_id}")
     writes, reads = compile_c("exec.c", "-DWRITES", *layout), compile_c("exec.c", *layout)
-    done = firsttouch("trace", "--", writes, reads, writes, reads)
-    assert done.returncode == 0, done.stderr
-    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    trace = run_trace(firsttouch, "--", writes, reads, writes, reads)
     assert sum(site.doubles for site in trace.sites if site.read.function == "touch") == 200
 
 
 def test_a_program_that_handles_its_own_faults_is_not_disturbed(
     firsttouch: Firsttouch, trouble: Path
 ) -> None:
-    done = firsttouch("trace", "--", trouble, "segv")
-    assert done.returncode == 0, done.stderr
-    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    trace = run_trace(firsttouch, "--", trouble, "segv")
     # Each page faults twice, but the first time it had no access: both are writes.
     assert trace.faults >= 2 * PAGES
     assert not [site for site in trace.sites if site.read.function == "segv"]
@@ -196,9 +190,7 @@ def test_two_million_faults_are_recorded_in_bounded_memory(
 
 
 def test_a_long_command_is_kept_whole(firsttouch: Firsttouch) -> None:
-    done = firsttouch("trace", "--", "true", *_MANY_WORDS)
-    assert done.returncode == 0, done.stderr
-    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    trace = run_trace(firsttouch, "--", "true", *_MANY_WORDS)
     assert trace.command == ("true", *_MANY_WORDS)
     assert trace.kernel == os.uname().release
 
@@ -246,11 +238,9 @@ def test_a_process_that_runs_is_traced_for_a_time(
 ) -> None:
     with subprocess.Popen([trouble, what], stdout=subprocess.DEVNULL) as process:
         try:
-            done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "1")
+            trace = run_trace(firsttouch, "--pid", str(process.pid), "--seconds", "1")
         finally:
             process.kill()
-    assert done.returncode == 0, done.stderr
-    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
     assert doubles_of(trace) >= PAGES
 
 

@@ -26,14 +26,8 @@ def offset_of(program: Path, function: str) -> int:
         elf = ELFFile(file)
         table = elf.get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
-        symbols = table.get_symbol_by_name(function)
-        assert symbols
-        symbol = symbols[0]
-        for segment in elf.iter_segments("PT_LOAD"):
-            start = symbol["st_value"] - segment["p_vaddr"]
-            if 0 <= start < segment["p_filesz"]:
-                return int(start + segment["p_offset"])
-    raise AssertionError(function)
+        symbols = table.get_symbol_by_name(function) or []
+        return next(elf.address_offsets(symbols[0]["st_value"]))
 
 
 def locate(symbols: Symbols, place: Place) -> Location:

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 
 from firsttouch.trace.events import Fault, Mapped, StackTop
 from firsttouch.trace.process import Process
@@ -20,6 +18,7 @@ from firsttouch.trace.sites import Trace
 from firsttouch.trace.spaces import Place, Space
 from firsttouch.trace.symbols import MappedFiles
 from firsttouch.trace.unwinding import Frames, Rule, Unwinder
+from tests.trace.test_symbols import offset_of
 
 CHAIN = Path(__file__).parents[1] / "data/probes/chain.c"
 _BASE, _STACK = 0x5555_0000_0000, 0x7FFF_0000_0000
@@ -73,7 +72,7 @@ def test_a_fault_in_a_library_is_at_the_function_that_called_it(
 @pytest.mark.parametrize("machine", _COMPILERS)
 def test_frames_are_followed_to_the_end_of_the_recorded_stack(build: Build, machine: str) -> None:
     program = build("-fomit-frame-pointer", "-fno-inline", "-static", machine=machine)
-    inner, work, main = (function(program, name) for name in ("load_file", "work", "main"))
+    inner, work, main = (offset_of(program, name) for name in ("load_file", "work", "main"))
     with program.open("rb") as file:
         frames = Frames(file, machine)
     process = mapped(program)
@@ -102,7 +101,7 @@ def test_frames_are_followed_to_the_end_of_the_recorded_stack(build: Build, mach
 def test_a_chain_by_frame_pointers_goes_on_where_code_has_no_rules(build: Build) -> None:
     """As that of a JIT compiler, which calls a function of the program's."""
     program = build("-fno-inline", "-static")
-    inner, jit, above = function(program, "load_file"), 0x1234_5678, 0x1234_9999
+    inner, jit, above = offset_of(program, "load_file"), 0x1234_5678, 0x1234_9999
     frame = StackTop(_STACK + 64, 0, _STACK, struct.pack("<Q", jit))
     fault = Fault(1, 1, 1, _BASE + inner, 0x1000, True, (above,), frame=frame)
     unwinder, process = Unwinder("x86_64", MappedFiles(Path("/"))), mapped(program)
@@ -116,7 +115,7 @@ def test_a_chain_by_frame_pointers_goes_on_where_code_has_no_rules(build: Build)
 
 def test_a_damaged_table_has_no_rules(build: Build) -> None:
     program = build()
-    inner = function(program, "load_file")
+    inner = offset_of(program, "load_file")
     data = bytearray(program.read_bytes())
     at = bytes(data).index(b"\x01\x1b\x03\x3b")
     data[at + 12 : at + 4096] = b"\xff" * (4096 - 12)
@@ -138,16 +137,6 @@ def test_a_damaged_table_has_no_rules(build: Build) -> None:
 def test_libraries_of_the_runtime_are_passed_over(paths: tuple[str, ...], own: int) -> None:
     stack = [Place(path, number, 0) for number, path in enumerate(paths)]
     assert own_place(stack) is stack[own]
-
-
-def function(program: Path, name: str) -> int:
-    """Return the offset of a function in a file."""
-    with program.open("rb") as file:
-        elf = ELFFile(file)
-        table = elf.get_section_by_name(".symtab")
-        assert isinstance(table, SymbolTableSection)
-        symbols = table.get_symbol_by_name(name) or []
-        return next(elf.address_offsets(symbols[0]["st_value"]))
 
 
 def mapped(program: Path) -> Process:
