@@ -15,7 +15,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import GuestError
 from firsttouch.progress import Reporter
-from firsttouch.vm.guest import Guest
+from firsttouch.vm.guest import Clock, Guest
 from firsttouch.vm.supervision import Done, run_guest
 from tests.linux.conftest import AddScript, MakeGuest
 from tests.linux.outcomes import Outcomes
@@ -29,108 +29,79 @@ pytestmark = pytest.mark.kernel
 Sources = Callable[[str], KernelSource]
 
 
-def _as_it_is(guest: Guest, _: Reporter) -> Guest:
-    return guest
-
-
-def _with_cpu(guest: Guest, cpu: str) -> Guest:
-    return replace(guest, machine=replace(guest.machine, cpu=cpu, midr=None))
-
-
-def _with_tags(guest: Guest, _: Reporter) -> Guest:
-    return replace(_with_cpu(guest, "max"), board=(*guest.board, "mte=on"))
-
-
-def _with_virtual_machines(guest: Guest, reporter: Reporter) -> Guest:
-    return replace(_with_tags(guest, reporter), board=("mte=on", "virtualization=on"))
-
-
-def _with_disk(guest: Guest, reporter: Reporter) -> Guest:
-    """Persistent memory with an ext4 on it, which the script mounts in its own way."""
-    return replace(guest, disk=FileDisk(1 << 20).obtain(reporter))
-
-
-def _without_access_flag(guest: Guest, _: Reporter) -> Guest:
-    """A CPU that faults on a page that is old; the script gives it swap.
-
-    Of QEMU's CPUs before Armv8.1 only the Cortex-A35 has pages of 16 KiB too.
-    """
-    return _with_cpu(guest, "cortex-a35")
-
-
-def _interleaved(guest: Guest, _: Reporter) -> Guest:
-    """Two CPUs under round-robin TCG: the first touch of an atomic is a read, as on hardware."""
-    return replace(guest, cpus=2, timing="interleaved")
-
-
-def _in_parallel(guest: Guest, _: Reporter) -> Guest:
-    """Two CPUs under MTTCG: real concurrency."""
-    return replace(guest, cpus=2, timing="parallel")
-
-
-def _with_four_cpus(guest: Guest, _: Reporter) -> Guest:
-    """Four CPUs under MTTCG, for threads that work against the kernel."""
-    return replace(guest, cpus=4, timing="parallel")
-
-
 @dataclass(frozen=True)
 class Setup:
     """A kind of guest, and the suites that run in it one after the other.
 
-    `script` runs before a suite and makes what it needs; `arguments` are the suite's.
+    `script` runs before a suite and makes what it needs; `arguments` are the suite's. `cpu` is
+    there in place of the lab's. `disk` is persistent memory with an ext4 on it, which the script
+    mounts in its own way.
     """
 
     name: str
-    change: Callable[[Guest, Reporter], Guest]
     suites: tuple[str, ...]
     script: str = ""
     arguments: str = ""
+    cpu: str = ""
+    board: tuple[str, ...] = ()
+    disk: bool = False
+    cpus: int = 1
+    timing: Clock = "identical"
+
+    def of(self, guest: Guest, reporter: Reporter) -> Guest:
+        """Return this kind of a guest of the lab."""
+        return replace(
+            guest,
+            machine=replace(guest.machine, cpu=self.cpu, midr=None) if self.cpu else guest.machine,
+            board=self.board,
+            disk=FileDisk(1 << 20).obtain(reporter) if self.disk else None,
+            cpus=self.cpus,
+            timing=self.timing,
+        )
 
 
 _SWAP = "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0"
+# It faults on a page that is old. Of QEMU's CPUs before Armv8.1 only it has pages of 16 KiB, too.
+_NO_FLAGS = "cortex-a35"
 # What suites need of their guests beyond the lab's, which have the lab's CPU.
 # What one guest lacks, a suite skips.
 _SPECIAL = (
     Setup(
         "tags",
-        _with_tags,
         ("arm64/write_intent/matrix", "arm64/write_intent/tags", "arm64/mte/check_zero_page"),
+        cpu="max", board=("mte=on",),
     ),
-    Setup("virtual machines", _with_virtual_machines, ("arm64/mte/check_kvm_zero_page",)),
+    Setup(
+        "virtual machines", ("arm64/mte/check_kvm_zero_page",),
+        cpu="max", board=("mte=on", "virtualization=on"),
+    ),
     Setup(
         "disk",
-        _with_disk,
         ("mm/zero_page_io",),
         "umount /data && mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0 /mnt",
-        "/mnt",
+        "/mnt", disk=True,
     ),
     Setup(
         "DAX",
-        _with_disk,
         ("mm/zero_page_io",),
         # With DAX a file system has the kernel's page for a block.
         "page=$(($(sed -n '/^KernelPageSize/{s/[^0-9]//g;p;q}' /proc/self/smaps) * 1024))\n"
         "umount /data && mke2fs -b $page -i $page /dev/pmem0 >/dev/null\n"
         "mkdir /mnt && mount -t ext4 -o dax=always /dev/pmem0 /mnt",
-        "/mnt",
+        "/mnt", disk=True,
     ),
-    Setup("no access flag", _without_access_flag, ("arm64/write_intent/present",), _SWAP),
-    Setup("no dirty flag", _without_access_flag, ("mm/shared_around",), _SWAP),
-    Setup("swap", _as_it_is, ("mm/shared_around",), _SWAP),
-    Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
-    Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
-    Setup("four processors", _with_four_cpus, ("mm/fault_ahead", "mm/page_counters")),
-)
+    Setup("no access flag", ("arm64/write_intent/present",), _SWAP, cpu=_NO_FLAGS),
+    Setup("no dirty flag", ("mm/shared_around",), _SWAP, cpu=_NO_FLAGS),
+    Setup("swap", ("mm/shared_around",), _SWAP),
+    # Round-robin TCG: the first touch of an atomic is a read, as on hardware.
+    Setup("interleaved", ("arm64/write_intent/race",), cpus=2, timing="interleaved"),
+    # MTTCG: real concurrency, and threads that work against the kernel.
+    Setup("parallel", ("arm64/write_intent/race",), cpus=2, timing="parallel"),
+    Setup("four processors", ("mm/fault_ahead", "mm/page_counters"), cpus=4, timing="parallel"),
+)  # fmt: skip
+_ELSEWHERE = {suite for special in _SPECIAL for suite in special.suites}
 _SETUPS = (
-    Setup(
-        "plain",
-        _as_it_is,
-        tuple(
-            suite
-            for suite in suite_names()
-            if not any(suite in special.suites for special in _SPECIAL)
-        ),
-    ),
+    Setup("plain", tuple(suite for suite in suite_names() if suite not in _ELSEWHERE)),
     *_SPECIAL,
 )
 # Prints all settings that suites may change; the first two only act when they are written, and
@@ -255,7 +226,7 @@ def test_kselftests(
         commands=() if setup.script else tuple(f"/{suite}" for suite in suites),
         files={f"/{suite}": binaries[suite] for suite in suites},
     )
-    guest = setup.change(guest, reporter)
+    guest = setup.of(guest, reporter)
     if setup.script:
         (suite,) = suites
         guest = add_script(guest, f"{setup.script} || exit 1\nexec /{suite} {setup.arguments}\n")
@@ -305,8 +276,11 @@ def test_counters_of_fault_accounting(
     """In Debian's configuration; variants carry this series with the others."""
     suite = build_selftests(sources(release), reporter)["mm/page_counters"]
     guest = make_guest(release, None, arm="accounting")
-    guest = replace(guest, commands=("/page_counters",), files={"/page_counters": suite})
-    outcome = outcomes.of(_with_four_cpus(guest, reporter), f"{release} accounting")
+    guest = replace(
+        guest, commands=("/page_counters",), files={"/page_counters": suite},
+        cpus=4, timing="parallel",
+    )  # fmt: skip
+    outcome = outcomes.of(guest, f"{release} accounting")
     cases = parse(outcome.commands[0].lines)
     show(cases)
     assert not complaints(cases)
