@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Results of every experiment, made by formulas, so that tests can assert what is drawn."""
 
-import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,8 @@ from firsttouch.catalog.experiments import (
     load_experiment,
 )
 from firsttouch.files import EXPERIMENTS
-from firsttouch.lab.results import FILE_NAME, read_results
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.results import Provenance, Result, read_results, write_results
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Json
 
@@ -31,7 +31,7 @@ _DIGESTS = {
 
 @dataclass(frozen=True)
 class Made:
-    """One line of results.jsonl before it is one."""
+    """A result before it is one."""
 
     experiment: str
     params: Params
@@ -46,35 +46,17 @@ class Made:
     commands: Sequence[str] = ()
     more: Mapping[str, Json] = field(default_factory=dict)
 
-    def document(self) -> dict[str, Json]:
-        """Return the line as an object of schema 2."""
-        sets = " ".join(f"--set {name}={value}" for name, value in self.params.items())
+    def result(self) -> Result:
+        """Return the result of the cell, whose command printed one line."""
+        cell = Cell(self.release, self.arm, self.machine, self.experiment, self.params)
+        line = {"metrics": self.metrics, "unavailable": self.missing, **self.more}
         image = ("a" if self.arm in ("stock", "thp-madvise", "mthp-16k", "mthp-64k") else "b") * 64
-        return {
-            "schema": 2,
-            "key": f"{self.experiment}{self.params}{self.arm}{self.release}",
-            "cell": {
-                "release": self.release,
-                "arm": self.arm,
-                "machine": self.machine,
-                "experiment": self.experiment,
-                "params": dict(self.params),
-            },
-            "lines": [
-                {"metrics": dict(self.metrics), "unavailable": dict(self.missing), **self.more}
-            ],
-            "counts": None,
-            "provenance": {
-                "kernel_version": self.kernel_version,
-                "qemu": self.qemu,
-                "compiler": "aarch64-linux-gnu-gcc 12.2.0",
-                "digests": {"kernel image": image, **_DIGESTS, **self.digests},
-                "boot": f"console=ttyAMA0 {self.arm}",
-                "commands": list(self.commands or [f"/ftbench {self.experiment} {self.params}"]),
-                "command": f"firsttouch lab --release {self.release} --machine {self.machine} "
-                f"--experiment {self.experiment} --arm {self.arm} {sets}",
-            },
-        }
+        made = Provenance(
+            self.kernel_version, self.qemu, "aarch64-linux-gnu-gcc 12.2.0",
+            {"kernel image": image, **_DIGESTS, **self.digests}, f"console=ttyAMA0 {self.arm}",
+            tuple(self.commands) or (f"/ftbench {self.experiment} {self.params}",), cell.command(),
+        )  # fmt: skip
+        return Result(f"key of {cell.title}", cell, (line,), None, made)
 
 
 def experiments(folder: Path) -> Path:
@@ -90,7 +72,7 @@ def plan(folder: Path, names: Iterable[str] = (), **only: Value) -> list[Made]:
     """Return a result for each cell of the named experiments (all) whose params match `only`."""
     loaded = [load_experiment(name, folder) for name in names or experiment_names(folder)]
     return [
-        result(experiment, params, arm)
+        _made(experiment, params, arm)
         for experiment in loaded
         for params in experiment.combinations()
         if only.items() <= params.items()
@@ -98,8 +80,7 @@ def plan(folder: Path, names: Iterable[str] = (), **only: Value) -> list[Made]:
     ]
 
 
-def result(experiment: Experiment, params: Params, arm: str, release: str = "6.12") -> Made:
-    """Return what came of one cell."""
+def _made(experiment: Experiment, params: Params, arm: str) -> Made:
     metrics = _metrics(experiment.name, params, arm)
     wanted = {metric.name for metric in experiment.metrics}
     missing = {name: f"no model of {name}" for name in sorted(wanted - metrics.keys())}
@@ -108,15 +89,7 @@ def result(experiment: Experiment, params: Params, arm: str, release: str = "6.1
     more: dict[str, Json] = {}
     if experiment.name == "fault-timeline":
         more = {"timeline": _timeline(str(params["page"]), arm)}
-    return Made(
-        experiment.name, params, arm, metrics, missing, release,
-        kernel_version=f"{release}.1", more=more,
-    )  # fmt: skip
-
-
-def without_metrics(made: Made, why: Mapping[str, str]) -> Made:
-    """Return a result of the same cell that measured nothing, and why."""
-    return replace(made, metrics={}, missing=why)
+    return Made(experiment.name, params, arm, metrics, missing, more=more)
 
 
 def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
@@ -167,24 +140,23 @@ def _timeline(page: str, arm: str) -> list[list[int]]:
 def write(directory: Path, results: Iterable[Made]) -> Path:
     """Write `directory`/results.jsonl; return the directory."""
     directory.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(made.document()) + "\n" for made in results)
-    (directory / FILE_NAME).write_text(lines)
+    write_results(directory, [made.result() for made in results])
     return directory
 
 
 def dataset(directory: Path, results: Iterable[Made], folder: Path | None = None) -> Dataset:
-    """Return the dataset of `results`, written to `directory` and read again."""
+    """Return the dataset of `results`, written to `directory` and read again.
+
+    The experiments are those of `folder`, if it is given, in place of the project's.
+    """
     write(directory, results)
-    return read(directory, folder) if folder else read_dataset(directory)
-
-
-def read(directory: Path, folder: Path) -> Dataset:
-    """Return the dataset of results, by the experiments of `folder` in place of the project's."""
-    results = read_results(directory)
+    if folder is None:
+        return read_dataset(directory)
     every = sorted(
         (load_experiment(name, folder) for name in experiment_names(folder)),
         key=lambda experiment: (experiment.order, experiment.name),
     )
-    cells = [result.cell for result in results]
+    read = read_results(directory)
+    cells = [result.cell for result in read]
     loaded = load_catalog((), (cell.machine for cell in cells), (cell.arm for cell in cells))
-    return make_dataset(results, replace(loaded, experiments={each.name: each for each in every}))
+    return make_dataset(read, replace(loaded, experiments={each.name: each for each in every}))

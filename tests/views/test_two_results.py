@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.catalog.experiments import load_experiment
+from firsttouch.files import EXPERIMENTS
 from firsttouch.views.comparison import Comparison, compare
 from tests.support import made_results
 from tests.support.made_results import Made
@@ -17,13 +17,8 @@ _OTHER = "9" * 64
 
 
 def _results() -> list[Made]:
-    experiment = load_experiment("populate")
-    return [
-        made_results.result(experiment, params, arm)
-        for params in experiment.combinations()
-        if params["by"] in ("store", "ldadd") and params["page"] == "4k"
-        for arm in ("stock", "on")
-    ]
+    plan = made_results.plan(EXPERIMENTS, ["populate"], page="4k")
+    return [made for made in plan if made.params["by"] in ("store", "ldadd")]
 
 
 def _compared(tmp_path: Path, a: Sequence[Made], b: Sequence[Made]) -> Comparison:
