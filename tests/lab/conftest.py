@@ -5,14 +5,14 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.building.programs import BENCH, INIT, PMU
+from firsttouch.building.programs import BENCH, INIT, ORDERS, PMU
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
@@ -65,45 +65,28 @@ class FakeLab:
             if any(word in command for command in guest.commands):
                 raise error
         (self.ran if guest.pmu else self.guarded).append(guest)
-        return fake_outcome(guest)
+        commands: list[Json] = []
+        for number, command in enumerate(guest.commands):
+            faults = GUARDED_FAULTS + number + 100 * len(guest.boot)
+            line: dict[str, Json] = {
+                "experiment": command.split()[1],
+                "metrics": {"page_faults": faults, "sys_ns": 1000},
+                "unavailable": {},
+                "regions": ["measured"] if guest.pmu else [],
+            }
+            commands.append({"lines": [line], "regions": [make_region()] if guest.pmu else []})
+        return {"commands": commands, **({"not_modelled": []} if guest.pmu else {})}
 
     def build_parts(self, source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
-        names = ("stock", "changed", "debian", "ftbench", "init", "libftpmu.so")
-        for name in names:
+        built: dict[Part, str] = {
+            Kernel("stock"): "stock", Kernel("changed"): "changed", Kernel("debian"): "debian",
+            INIT: "init", PMU: "libftpmu.so",
+            **{replace(BENCH, order=n): f"ftbench {n}" for n in range(ORDERS)},
+        }  # fmt: skip
+        for name in built.values():
             # Other runs may read it: as in the store, nobody sees half of it.
             write_atomically(self.parts / name, name)
-        stock, changed, debian, ftbench, init, pmu = (self.parts / name for name in names)
-        places: dict[Part, Path] = {
-            Kernel("stock"): stock, Kernel("changed"): changed, Kernel("debian"): debian,
-            BENCH: ftbench, INIT: init, PMU: pmu,
-        }  # fmt: skip
-        return Parts(source, places)
-
-
-def fake_outcome(guest: Guest) -> dict[str, Json]:
-    """Return what a guest that is not booted gives."""
-    commands: list[Json] = []
-    for number, command in enumerate(guest.commands):
-        words = command.split()
-        faults = GUARDED_FAULTS + number + 100 * len(guest.boot)
-        line: dict[str, Json] = {
-            "experiment": words[1],
-            "metrics": {"page_faults": faults, "sys_ns": 1000},
-            "unavailable": {},
-            "regions": ["measured"] if guest.pmu else [],
-        }
-        commands.append({"lines": [line], "regions": [_region()] if guest.pmu else []})
-    return {"commands": commands, **({"not_modelled": []} if guest.pmu else {})}
-
-
-def _region() -> dict[str, Json]:
-    cache: dict[str, Json] = {"accesses": 50_000, "misses": 5}
-    mode: dict[str, Json] = {
-        "instructions": 1000, "dsb": 1, "isb": 1, "dc_zva": 0, "dc_zva_unplaced": 0,
-        "ipi": 0, "exceptions_taken_sync": 0, "svc": 0, "untranslated_accesses": 0,
-        "l1d": cache, "l2": cache,
-    }  # fmt: skip
-    return {"user": mode, "kernel": mode, "tlbi": {"total": 7, "broadcast": 7}}
+        return Parts(source, {part: self.parts / name for part, name in built.items()})
 
 
 def git(tree: Path, *words: str | Path) -> str:
@@ -118,7 +101,6 @@ def git(tree: Path, *words: str | Path) -> str:
 @pytest.fixture
 def fake_lab(tmp_path: Path, listing_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     (tmp_path / "parts").mkdir()
-    (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
     source = fake_source(tmp_path)
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)

@@ -14,7 +14,7 @@ from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import Kernel
 from firsttouch.cli.lab import forecast
 from firsttouch.lab.guests import Part, Parts, make_jobs
-from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.lab.plan import Request, make_plan
 from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
 from tests.support.contract import real_contract
@@ -25,17 +25,6 @@ pytestmark = pytest.mark.long
 _REQUEST = Request(
     experiments=("populate",), settings={"by": ("ldadd",), "page": ("4k",)}, arms=("stock", "on")
 )
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> KernelSource:
-    (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
-    return fake_source(tmp_path)
-
-
-@pytest.fixture
-def plan() -> Plan:
-    return make_plan(_REQUEST, "6.12", real_contract())
 
 
 def _kept_image(source: KernelSource, *, changed: bool) -> Path:
@@ -73,8 +62,9 @@ def test_each_release_has_its_line(firsttouch: Firsttouch, own_cache: Path) -> N
 
 
 def test_what_the_store_has_is_told_from_what_is_to_be_run(
-    configured_cache: Path, plan: Plan, source: KernelSource, reporter: Reporter, tmp_path: Path
+    configured_cache: Path, reporter: Reporter, tmp_path: Path
 ) -> None:
+    plan, source = make_plan(_REQUEST, "6.12", real_contract()), fake_source(tmp_path)
     assert forecast(plan, None) == forecast(plan, source) == (2, 2)
     stock = _kept_image(source, changed=False)
     places: dict[Part, Path] = {part: part.obtain(reporter) for part in (BENCH, INIT, PMU)}

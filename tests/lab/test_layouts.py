@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.programs import BENCH, INIT, ORDERS, PMU
-from firsttouch.catalog.arms import Kernel
+from firsttouch.building.programs import BENCH, INIT, ORDERS
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
 from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.cells import layout_of, parse_layouts
-from firsttouch.lab.guests import Part, Parts, make_jobs
+from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.progress import Reporter
@@ -27,8 +26,8 @@ from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import inputs
 from firsttouch.vm.supervision import run_guest
 from tests.conftest import Firsttouch
+from tests.lab.conftest import FakeLab
 from tests.support.contract import real_contract
-from tests.support.sources import fake_source
 
 _BUSYBOX = Packages("trixie", ("busybox-static",))
 _SEVERAL = 'arms = ["stock", "on"]\nlayouts = 3\nruns = "read-fault"\n'
@@ -46,23 +45,6 @@ def several(own_entries: Path) -> Path:
     file = own_entries / "experiments/several.toml"
     file.write_text(text.replace("[parameters]", f"{_SEVERAL}\n[parameters]", 1))
     return file
-
-
-@pytest.fixture
-def parts(tmp_path: Path) -> Parts:
-    """Parts that nothing builds or boots."""
-    names = ("stock", "changed", "init", "libftpmu.so", *(f"ftbench {n}" for n in range(ORDERS)))
-    for name in names:
-        (tmp_path / name).write_text(name)
-    source = fake_source(tmp_path)
-    places: dict[Part, Path] = {
-        Kernel("stock"): tmp_path / "stock", Kernel("changed"): tmp_path / "changed",
-        INIT: tmp_path / "init", PMU: tmp_path / "libftpmu.so",
-    }  # fmt: skip
-    places |= {
-        replace(BENCH, order=order): tmp_path / f"ftbench {order}" for order in range(ORDERS)
-    }
-    return Parts(source, places)
 
 
 def test_a_number_decides_its_layout_on_every_host() -> None:
@@ -101,8 +83,10 @@ def test_an_experiments_file_may_ask_for_several_and_a_request_for_others(severa
         assert {cell.layout for cell in plan.cells} == layouts
 
 
-def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(parts: Parts) -> None:
-    first, second = (job.guest for job in make_jobs(_plan(arms=("on",), layouts=(0, 5)), parts))
+def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(fake_lab: FakeLab) -> None:
+    plan = _plan(arms=("on",), layouts=(0, 5))
+    parts = fake_lab.build_parts(fake_lab.source, plan, Reporter())
+    first, second = (job.guest for job in make_jobs(plan, parts))
     layout = layout_of(5)
     assert second == replace(
         first, boot=(*first.boot, *layout.words), kaslr_seed=layout.kaslr_seed,
@@ -143,13 +127,6 @@ def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_wi
         for name in ("device tree", "initial RAM disk", "ftbench"):
             assert len({result.provenance.digests[name] for result in of_arm}) == 3, name
         assert len({result.provenance.boot for result in of_arm}) == 3
-    summary = json.loads((firsttouch.directory / "three/summary.json").read_text())
-    (row,) = (row for row in summary["rows"] if row["metric"] == "page_faults")
-    assert row["layouts"] == 3
-    assert row["distribution"]["change_percent"] == dict.fromkeys(
-        ("minimum", "median", "maximum"), -50.0
-    )
-    assert row["distribution"]["holds_in"][0] == row["layouts"]
 
 
 @pytest.mark.kernel
