@@ -7,21 +7,22 @@
 #define ANON_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
-struct anon {
-	uint64_t pages;		/* resident */
-	uint64_t zero_pages;	/* of these; the zero page itself is not one */
-	const char *why;	/* they are not known; NULL: they are */
-};
+#include "follow.h"
 
 /*
- * Continues a child that has stopped for ptrace(2), traces it and all that it
- * starts, and sums up the memory of each process as its last thread ends. A page
- * that processes share counts once for each. Memory that a process gave back,
- * or replaced by execve(2), is not seen. Returns when all have ended: the status
- * of the child, or -1 if it cannot be waited for.
+ * Sums up the memory of each process as its last thread ends. A page that
+ * processes share counts once for each. Memory that a process gave back, or
+ * replaced by execve(2), is not seen. Unknown if the follower missed something.
  */
-int anon_follow(pid_t child, struct anon *anon);
+struct anon {
+	struct follower follower;	/* first */
+	uint64_t pages;		/* resident */
+	uint64_t zero_pages;	/* of these; the zero page itself is not one */
+	void *page;		/* room for one */
+};
+
+/* For .follower of a command; free .page afterwards. */
+void anon_init(struct anon *anon);
 
 #endif /* ANON_H */

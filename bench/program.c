@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "anon.h"
 #include "arch.h"
+#include "follow.h"
 #include "program.h"
 #include "region.h"
 #include "result.h"
@@ -135,29 +135,16 @@ static int let_go(pid_t pid)
 	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-static int follow(const struct command *command, pid_t pid, int64_t *huge)
+static int run_to_end(const struct command *command, pid_t pid, int64_t *huge)
 {
-	if (command->anon)
-		return anon_follow(pid, command->anon);
+	if (command->follower)
+		return follow(command->follower, pid);
 	return command->look ? watch(pid, huge) : let_go(pid);
-}
-
-static void report_anon(struct run *run, const struct anon *anon)
-{
-	if (anon->why) {
-		result_absent(run, "anon_pages", "%s", anon->why);
-		result_absent(run, "zero_filled_pages", "%s", anon->why);
-	} else {
-		result_add(run, "anon_pages", anon->pages);
-		result_add(run, "zero_filled_pages", anon->zero_pages);
-	}
 }
 
 static void report(struct run *run, const struct command *command, int64_t huge)
 {
 	region_report(run);
-	if (command->anon)
-		report_anon(run, command->anon);
 	if (!command->look)
 		return;
 	if (huge < 0)
@@ -193,7 +180,7 @@ enum status program_measure(struct run *run, const struct command *command)
 
 	region_begin_of(run, run->experiment->name, RUSAGE_CHILDREN);
 	marker_begin();
-	status = follow(command, pid, &huge);
+	status = run_to_end(command, pid, &huge);
 	while (command->ended && waitpid(-1, NULL, 0) > 0)
 		;	/* what it left in the background */
 	marker_end();

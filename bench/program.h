@@ -7,15 +7,15 @@
 
 #include "run.h"
 
-struct anon;
+struct follower;
 
 struct command {
 	const char *root;	/* the directory that it has as its / */
 	const char *directory;	/* where it starts, in its root; NULL: wherever */
 	char * const *argv;	/* ends in NULL */
 	bool look;		/* at its memory before it ends: program_metric() */
-	/* Its and its children's at their ends, as anon_follow() has it; or NULL. */
-	struct anon *anon;
+	/* Traces it and its children; NULL: nobody does. */
+	struct follower *follower;
 	/* Without random addresses: they decide what memory is on huge pages. */
 	bool fixed;
 	const char *input;	/* the file that it reads; NULL: standard input */

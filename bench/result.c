@@ -54,7 +54,9 @@ void result_note(struct run *run, const char *name, const char *text)
 	if (run->nr_notes++ == ARRAY_SIZE(run->notes))
 		abort();
 	note->name = name;
-	snprintf(note->text, sizeof(note->text), "%s", text);
+	note->text = strdup(text);
+	if (!note->text)
+		abort();
 }
 
 enum status result_unavailable(struct run *run, const char *why, ...)
@@ -74,8 +76,9 @@ enum status result_unavailable(struct run *run, const char *why, ...)
 
 void result_reset(struct run *run)
 {
+	while (run->nr_notes)
+		free(run->notes[--run->nr_notes].text);
 	run->nr_results = 0;
-	run->nr_notes = 0;
 	run->nr_regions = 0;
 }
 

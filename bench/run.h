@@ -30,7 +30,7 @@ struct result {
 
 struct note {
 	const char *name;
-	char text[64];
+	char *text;
 };
 
 struct region;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "follow.h"
 #include "program.h"
 #include "result.h"
 
@@ -60,9 +61,45 @@ static int report_output(struct run *run)
 	return 0;
 }
 
+/* A line for each task that ended: its ID, nanoseconds on a CPU, its last name. */
+struct processes {
+	struct follower follower;	/* first */
+	FILE *lines;
+};
+
+static void process_ended(struct follower *follower, pid_t id)
+{
+	struct processes *processes = (struct processes *)follower;
+	char path[64], name[64] = "";
+	unsigned long long runtime;
+	FILE *file;
+	int found = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", id);
+	file = fopen(path, "re");
+	if (file) {
+		found = fscanf(file, "%llu", &runtime);
+		fclose(file);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/comm", id);
+	file = fopen(path, "re");
+	if (file) {
+		found += fscanf(file, "%63[^\n]", name);
+		fclose(file);
+	}
+	if (found == 2)
+		fprintf(processes->lines, "%d %llu %s\n", id, runtime, name);
+	else
+		follower->why = "/proc/PID/schedstat is missing (CONFIG_SCHEDSTATS)";
+}
+
 static enum status measure(struct run *run)
 {
 	char *argv[MAX_WORDS + 1] = { NULL };
+	struct processes processes = { .follower.ended = process_ended };
+	const bool apart = !strcmp(param_text(run, "processes"), "yes");
+	char *lines = NULL;
+	size_t size;
 	struct rusage usage;
 	char path[4352];
 	enum status status;
@@ -73,11 +110,20 @@ static enum status measure(struct run *run)
 	if (error)
 		return refuse(run, "%s cannot be read (%s): run `firsttouch count`", path,
 			      strerror(-error));
+	processes.lines = open_memstream(&lines, &size);
+	if (!processes.lines)
+		return wrong(run, "open_memstream: %s", strerror(errno));
 	status = program_measure(run, &(struct command) {
 		.root = param_text(run, "root"), .directory = "/work", .argv = argv,
 		.fixed = true, .output = OUTPUT, .ended = &ended,
 		.input = access(INPUT, R_OK) ? NULL : INPUT,
+		.follower = apart ? &processes.follower : NULL,
 	});
+	fclose(processes.lines);
+	if (status == STATUS_OK && apart)
+		result_note(run, "processes",
+			    processes.follower.why ? processes.follower.why : lines);
+	free(lines);
 	if (status != STATUS_OK)
 		return status;
 	error = report_output(run);
@@ -90,6 +136,8 @@ static enum status measure(struct run *run)
 	return STATUS_OK;
 }
 
+static const char * const no_or_yes[] = { "no", "yes", NULL };
+
 static const struct param params[] = {
 	{
 		.name = "program", .help = "the command of this name in " WORDS,
@@ -97,6 +145,10 @@ static const struct param params[] = {
 	}, {
 		.name = "cpus", .help = "CPUs of the guest",
 		.type = PARAM_COUNT, .def = "1", .min = 1, .max = 8,
+	}, {
+		.name = "processes",
+		.help = "trace them, and print the nanoseconds that each ran",
+		.type = PARAM_CHOICE, .words = no_or_yes, .def = "no",
 	},
 	{ }
 };
@@ -115,7 +167,9 @@ static const struct experiment count = {
 	.detail =
 "Runs the command whose words are in " WORDS ", which a guest of `firsttouch count`\n"
 "has, without random addresses and in /work of its root, and counts it and its\n"
-"children. What it prints goes to standard error when it has ended.",
+"children. What it prints goes to standard error when it has ended. --processes yes\n"
+"adds a line for each process and thread: its ID, how long it ran, and its name.\n"
+"Counts of traced processes include the tracer's: do not compare them.",
 	.example = "--program true",
 	.params = params,
 	.metrics = metrics,

@@ -4,13 +4,29 @@
  * that the kernel allocated and nobody wrote to is all zero.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "anon.h"
 #include "program.h"
+#include "result.h"
+
+static void report(struct run *run, const struct anon *anon)
+{
+	const char *why = anon->follower.why;
+
+	if (why) {
+		result_absent(run, "anon_pages", "%s", why);
+		result_absent(run, "zero_filled_pages", "%s", why);
+	} else {
+		result_add(run, "anon_pages", anon->pages);
+		result_add(run, "zero_filled_pages", anon->zero_pages);
+	}
+}
 
 static enum status measure(struct run *run)
 {
 	struct anon anon;
+	enum status status;
 	char path[4352];
 	char * const *argv;
 
@@ -19,10 +35,16 @@ static enum status measure(struct run *run)
 	argv = program_script(run, path);
 	if (!argv)
 		return STATUS_USAGE;
-	return program_measure(run, &(struct command) {
+	anon_init(&anon);
+	status = program_measure(run, &(struct command) {
 		.root = param_text(run, "root"), .directory = "/tmp", .argv = argv,
-		.anon = &anon, .fixed = true,
+		.follower = &anon.follower, .fixed = true,
 	});
+	free(anon.page);
+	/* Where ptrace(2) is forbidden, all metrics have been refused. */
+	if (status == STATUS_OK && run->nr_results < run->nr_metrics)
+		report(run, &anon);
+	return status;
 }
 
 static const struct param params[] = {

@@ -174,8 +174,9 @@ class Experiment:
     program: UserProgram | None = None
 
     def of_program(self, program: UserProgram) -> Experiment:
-        """Return the experiment with the one cell that runs `program`."""
+        """Return the experiment with cells that run `program`."""
         parameters: dict[str, tuple[Value, ...]] = {
+            **self.parameters,
             "program": (program.name,),
             "cpus": (program.cpus,),
         }

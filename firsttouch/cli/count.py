@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,8 @@ from firsttouch.catalog.experiments import Packages, UserProgram, load_experimen
 from firsttouch.cli.lab import print_exceeded, print_failures
 from firsttouch.cli.options import LIMITS, declare, exclude
 from firsttouch.errors import UserError, nearest
-from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request
+from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, NO, PROCESSES, YES, Request
+from firsttouch.lab.results import Result
 from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_change, format_list, format_value
@@ -35,7 +36,9 @@ _STATE = ("exit_status", "output_bytes", "output_digest")
 _MEMORY = {"peak_resident_bytes": 0.02, "thp_fault_alloc": 0.0}
 # The limit of the program's and the kernel's instructions.
 _ALL = "instructions"
-_PRINTED = ("release", "arm", "root", "counts", "functions", "system_calls", "layouts")
+_PRINTED = (
+    "release", "arm", "root", "counts", "functions", "system_calls", "processes", "layouts"
+)  # fmt: skip
 # Lines of a table of functions or system calls.
 _FIRST = 12
 
@@ -55,6 +58,7 @@ _OPTIONS = f"""
 --against FILE     compare with stored --json output
 --layouts LAYOUTS  count in N layouts, and print the range of the changes (default 1)
 --functions        also count kernel instructions by function, and system calls by name
+--processes        also count the instructions of each process and thread, in a traced run
 --json             print the counts as JSON
 --out DIR          output directory (default out/count)
 COMMAND...         a command with arguments
@@ -71,6 +75,7 @@ class Counted:
     layouts: Sequence[Mapping[str, float]]
     functions: Mapping[str, int] = field(default_factory=dict)
     system_calls: Mapping[str, int] = field(default_factory=dict)
+    processes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def counts(self) -> Mapping[str, float]:
@@ -135,8 +140,9 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     for name, _ in options.fail_if:
         if name not in names:
             raise UserError(f"--fail-if {name}: no such count; {nearest(name, names)}")
-    if options.functions and options.cpus > 1:
-        raise UserError("--functions follows one CPU: drop --cpus.")
+    for name in ("functions", "processes"):
+        if getattr(options, name) and options.cpus > 1:
+            raise UserError(f"--{name} follows one CPU: drop --cpus.")
     before = _read(options.against) if options.against else []
     arms, releases = tuple(options.arm) or (_DEBIAN,), options.release or [DEFAULT_RELEASE]
     programs = programs_of(options, standard_input())
@@ -151,6 +157,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         root = str(program.root) if len(programs) > 1 else ""
         request = Request(
             release, experiments=(COUNT,), arms=arms, layouts=options.layouts, program=program,
+            settings={PROCESSES: (NO, YES) if options.processes else (NO,)},
             profile=options.functions,
             out=options.out.joinpath(
                 *[release] * (len(releases) > 1), root.replace("/", "-").lstrip(".")
@@ -160,13 +167,19 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         status |= print_failures(outcome, request)
         # A guest whose counts are stored has none.
         logs += [str(request.out / "log")] * (request.out / "log").is_dir()
-        dataset = make_dataset(outcome.results, outcome.catalog)
+        traced = {
+            each.cell.arm: each for each in outcome.results if each.cell.params[PROCESSES] == YES
+        }
+        untraced = [each for each in outcome.results if each.cell.params[PROCESSES] == NO]
+        dataset = make_dataset(untraced, outcome.catalog)
         missing |= dict.fromkeys(why for gap in dataset.gaps for why in gap.reasons.values())
         of_arms = _counts(dataset)
         # In the order of the options: the last is compared with the first.
         for arm in filter(of_arms.__contains__, arms):
             named = _names(dataset, arm)
-            counted.append(Counted(release, arm, root, list(of_arms[arm].values()), *named))
+            processes = processes_of(traced[arm]) if options.processes else {}
+            layouts = list(of_arms[arm].values())
+            counted.append(Counted(release, arm, root, layouts, *named, processes))
     if status or not counted:
         return 1
     if options.json:
@@ -185,6 +198,10 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             console.print()
             calls = [each.system_calls for each in counted]
             print_table(names_table("system calls", counted, calls), console)
+        if options.processes:
+            console.print()
+            ran = [each.processes for each in counted]
+            print_table(names_table("processes, instructions", counted, ran), console)
         if logs:
             reporter.say(f"Its output is at the end of the kernel's log, in {format_list(logs)}.")
     first, last = counted[0].counts, counted[-1].counts
@@ -219,6 +236,27 @@ def _names(dataset: Dataset, arm: str) -> tuple[Mapping[str, int], Mapping[str, 
         if name != USER and counts.get(INSTRUCTIONS)
     }
     return functions, system_calls(profile)
+
+
+def processes_of(result: Result) -> Mapping[str, int]:
+    """Return the instructions of each process and thread of a traced run, by name and number.
+
+    The guest's clock counts an instruction as a nanosecond, so that the time that the kernel's
+    scheduler has of a task is its instructions, those of its system calls and faults included.
+    UserError if the kernel keeps no such time.
+    """
+    printed = str(result.lines[0].get(PROCESSES, ""))
+    lines = [line.split(maxsplit=2) for line in printed.splitlines()]
+    if not all(line[0].isdigit() for line in lines):
+        raise UserError(f"--processes: {printed}")
+    tasks = sorted((int(task), name, int(runtime)) for task, runtime, name in lines)
+    of_name = Counter(name for _, name, _ in tasks)
+    seen: Counter[str] = Counter()
+    ran = {}
+    for _, name, runtime in tasks:
+        seen[name] += 1
+        ran[name if of_name[name] == 1 else f"{name} {seen[name]}"] = runtime
+    return ran
 
 
 def _words(metric: str) -> str:

@@ -38,7 +38,7 @@ from firsttouch.cli.options import (
     request_of,
 )
 from firsttouch.errors import UserError, nearest
-from firsttouch.lab.plan import COUNT, Request
+from firsttouch.lab.plan import COUNT, NO, PROCESSES, Request
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
@@ -202,7 +202,8 @@ def _request(options: argparse.Namespace) -> Request:
         program, *others = programs_of(options, None if piped else standard_input())
         if others:
             raise UserError("--root is given twice: `try` compares kernels, `count` roots, too.")
-        request = replace(request, experiments=(COUNT,), program=program)
+        settings = {PROCESSES: (NO,)}
+        request = replace(request, experiments=(COUNT,), settings=settings, program=program)
     if options.matrix:
         release = release_of(request).name
         request = replace(request, around=matrix_settings(release, quick=options.quick))

@@ -38,6 +38,8 @@ from firsttouch.vm.guest import check_size
 DEFAULT_RELEASE = "6.12"
 # The experiment that runs a program of the user's.
 COUNT = "count"
+# Its parameter: whether a run is traced for the instructions of each process.
+PROCESSES, NO, YES = "processes", "no", "yes"
 # Where guests run.
 HERE, SLURM = "here", "slurm"
 # The variable of a task of Slurm's: the file with the keys of the guests that all tasks share.

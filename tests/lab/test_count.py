@@ -87,6 +87,22 @@ def test_arms_and_packages(firsttouch: Firsttouch) -> None:
     assert inorder["page_faults"] < madvise["page_faults"]
 
 
+def test_processes_apart_without_another_count(firsttouch: Firsttouch) -> None:
+    """Their instructions sum up to the whole; a run that is not traced counts what it did."""
+    words = ("--json", "--packages", "dash,coreutils", "--")
+    script = ("sh", "-c", "seq 30000 | sort -rn | sort -n | tail -n 1")
+    (plain,) = _counts(firsttouch("count", *words, *script))
+    done = firsttouch("count", "--processes", *words, *script)
+    (counts,) = _counts(done)
+    assert counts == plain
+    (kernel,) = json.loads(done.stdout)["kernels"]
+    assert kernel["processes"].keys() == {"sh", "seq", "sort 1", "sort 2", "tail"}
+    # Tracing and switches between processes are in the sum only or in the whole only.
+    assert sum(kernel["processes"].values()) == pytest.approx(counts["instructions"], rel=0.1)
+    printed = firsttouch("count", "--processes", *words[1:], *script).stdout
+    assert "processes, instructions" in printed
+
+
 def test_a_patch_and_a_program(firsttouch: Firsttouch, mybench: Path) -> None:
     """The patch of known cost executes one ISB more for each page."""
     patch = TRIED / "0001-mm-synchronize-each-first-touch.patch"
