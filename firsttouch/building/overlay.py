@@ -127,7 +127,7 @@ def lay_over(
 
 
 def apply(patch: Patch, release: Release, tree: Path) -> None:
-    """Apply a patch to a linked tree; a hook that does not fit is named by file and hunk."""
+    """Apply a patch to a linked tree; a hook that does not fit is named by file and line."""
     for name in patch.files:
         target = tree / name
         if target.exists():

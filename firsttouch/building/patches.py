@@ -54,17 +54,11 @@ class _Mail(NamedTuple):
 
 def names_in(patch: Path) -> tuple[str, ...]:
     """Return the files that a patch names; UserError if git cannot read it."""
-    done = subprocess.run(
-        ["git", "-c", "core.quotePath=false", "apply", "--numstat", "-z", patch.resolve()],
-        # In a repository git would leave out what is not below the current directory.
-        cwd="/", env={**os.environ, "LC_ALL": "C", "GIT_CONFIG_GLOBAL": os.devnull},
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
+    done = _git_apply(patch, Path("/"), "--numstat", "-z")
     if done.returncode:
-        said = done.stderr.strip().splitlines()[:1] or ["git apply failed"]
         raise UserError(
-            f"git cannot read {patch.name} ({said[0]}): give the output of `git format-patch` "
-            "or diff."
+            f"git cannot read {patch.name} ({_error(done)}): give the output of "
+            "`git format-patch` or diff."
         )
     # git names a file that moves by its new name only.
     text = patch.read_text(errors="replace")
@@ -110,7 +104,7 @@ def _patches_in(file: Path) -> list[Path]:
     if not mails and not _DIFF.search(text):
         raise UserError(f"{_shown(file)} is no patch: give the output of `git format-patch`, "
                         "diff, or a mail with a patch.")  # fmt: skip
-    # patch(1) reads a mail as it is, unless it is encoded or has answers.
+    # git reads a mail as it is, unless it is encoded or has answers.
     alone = len(mails) == 1 and mails[0].text in text and not _BEGIN.search(text, 1)
     if alone or not mails:
         return [_keep(f"{_stem(file)}.patch", text)]
@@ -238,10 +232,7 @@ def copy_files(names: Iterable[str], tree: Path, to: Path) -> None:
 
 
 def apply_patches(patches: Sequence[Path], version: str, tree: Path) -> None:
-    """Apply a user's patches to the linked tree `tree` of Linux `version`.
-
-    Raises UserError if one does not apply; it names the file and the hunk.
-    """
+    """Apply a user's patches to the linked tree `tree`; UserError names the file and the line."""
     for patch in patches:
         if why := fit(patch, tree):
             raise UserError(
@@ -257,24 +248,24 @@ def fit(patch: Path, tree: Path) -> str:
             original = link.resolve()
             link.unlink()
             shutil.copy(original, link)
-    # No fuzz: a hunk may be wrong where the lines around it have changed.
-    done = subprocess.run(
-        ["patch", "-p1", "-F0", "-N", "-t", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
-        cwd=tree, capture_output=True, text=True, errors="replace", check=False,
+    # All hunks or none, at any offset, without fuzz.
+    done = _git_apply(patch, tree)
+    if done.returncode and not _git_apply(patch, tree, "--reverse", "--check").returncode:
+        return "it has the change already"
+    return _error(done) if done.returncode else ""
+
+
+def _git_apply(patch: Path, tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    # Outside a repository: git would otherwise leave out files that are not below the current
+    # directory.
+    alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": str(tree.parent)}
+    words = ["git", "-c", "core.quotePath=false", "apply", "--whitespace=nowarn", *options]
+    return subprocess.run(
+        [*words, patch.resolve()], cwd=tree, env={**os.environ, **alone, "LC_ALL": "C"},
+        capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip
-    return _failed_hunk(done.stdout) if done.returncode else ""
 
 
-def _failed_hunk(said: str) -> str:
-    """Return which hunk of which file failed, from `said`, the output of patch(1)."""
-    file = "a file"
-    for line in said.splitlines():
-        if match := re.match(r"patching file '?([^']+)'?", line):
-            file = match[1]
-        elif match := re.match(r"\|(?:\+\+\+ \w+/|rename from )(\S+)", line):
-            return f"it has no {match[1]}"
-        elif match := re.match(r"Hunk #(\d+) FAILED at (\d+)", line):
-            return f"hunk {match[1]}, at line {match[2]}, of {file} does not fit"
-        elif "previously applied" in line:
-            return f"{file} has the change already"
-    return f"{file} does not fit: {said.strip()[-200:]}"
+def _error(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [*done.stderr.strip().splitlines(), "git apply failed"]
+    return lines[0].removeprefix("error: ")

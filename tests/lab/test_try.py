@@ -129,8 +129,7 @@ def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
     bad = tmp_path / "bad.patch"
     bad.write_text(_PATCH.read_text().replace("int nr_pages = 1;", "int nr_pages = 2;"))
     said = tried(bad, status=2)
-    assert f"{bad.name} does not apply to Linux 6.12.999 (hunk 1, at line " in said
-    assert "of mm/memory.c does not fit" in said
+    assert f"{bad.name} does not apply to Linux 6.12.999 (patch failed: mm/memory.c:" in said
     assert not (configured_cache / "images").exists()
 
 
