@@ -40,6 +40,7 @@ _MAIL = re.compile(rb"\A(?:From .*\n)?(?:[A-Za-z-]+:.*\n(?:[ \t].*\n)*)+\n")
 _DIFF = re.compile(rb"^(?:diff --git |--- \S+.*\n\+\+\+ \S)", re.M)
 _MARK = re.compile(r"^\s*\[([^\]]*)\]\s*")
 _REPLY = re.compile(r"^\s*(?:re|aw|antw|fwd?):", re.I)
+_OPTION = re.compile(rb"CONFIG_\w+=|# CONFIG_\w+ is not set$")
 _SUFFIXES = re.compile(r"(\.(gz|patch|diff|mbox|mbx|eml|config))+$")
 
 
@@ -91,7 +92,15 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def read_fragment(given: Path) -> Path:
-    return _keep(f"{_stem(given)}.config", _read(given))
+    """Return a fragment of a configuration; UserError if a line of it is something else."""
+    text = _read(given)
+    lines = [line.strip() for line in text.splitlines()]
+    others = [line for line in lines if not _OPTION.match(line) and line[:1] not in (b"", b"#")]
+    if others or not any(map(_OPTION.match, lines)):
+        line = f": {others[0][:40].decode(errors='replace')!r}" if others else ""
+        raise UserError(f"{_shown(given)} is no configuration{line}: write lines such as "
+                        "CONFIG_X=y and # CONFIG_X is not set.")  # fmt: skip
+    return _keep(f"{_stem(given)}.config", text)
 
 
 def _patches_in(file: Path) -> list[Path]:

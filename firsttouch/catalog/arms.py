@@ -114,7 +114,6 @@ _COLORS = (
     ("#8a5a00", "#d9b44a"), ("#3d5c1f", "#a9d17c"),
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
-_OPTION = re.compile(r"^(?:CONFIG_\w+=|# CONFIG_\w+ is not set$)", re.M)
 
 
 @dataclass
@@ -134,12 +133,6 @@ def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
             raise UserError(f"--arm {arm.name}: write a name of letters, digits and '_.+-'.")
         if arm.name in (*arms, *arm_names()):
             raise UserError(f"--arm {arm.name}: another arm has this name; choose another name.")
-        for file in arm.fragments:
-            if not _OPTION.search(file.read_text("utf-8", "replace")):
-                raise UserError(
-                    f"{file} sets no option: write lines such as CONFIG_X=y and "
-                    "# CONFIG_X is not set."
-                )
         boot = tuple(word for words in arm.boot for word in words.split())
         kernel = Kernel("stock", tuple(arm.patches), tuple(arm.fragments))
         if not (kernel.label or boot):

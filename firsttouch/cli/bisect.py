@@ -64,8 +64,10 @@ def run_bisect(options: argparse.Namespace, contract: Contract, reporter: Report
         outcome = run_lab(of_commit, contract, reporter)
         for _, error in outcome.failures:
             raise error
-        (case,) = make_dataset(outcome.results, outcome.catalog).cases
-        found = case.value(BASE, metric)
+        dataset = make_dataset(outcome.results, outcome.catalog)
+        for note in dataset.notes:
+            raise UserError(note)
+        found = dataset.cases[0].value(BASE, metric)
         if found is None:
             raise UserError(f"--metric {metric}: the cell has none: choose another.")
         return found

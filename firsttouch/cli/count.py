@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
+import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +19,7 @@ from firsttouch.analysis.profile import INSTRUCTIONS, USER, profiles_of, system_
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.experiments import Packages, UserProgram, load_experiment
-from firsttouch.cli.lab import print_exceeded, print_failures
+from firsttouch.cli.lab import print_exceeded, print_failures, say_notes
 from firsttouch.cli.options import LIMITS, declare, exclude
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, NO, PROCESSES, YES, Request
@@ -41,6 +45,8 @@ _PRINTED = (
 )  # fmt: skip
 # Lines of a table of functions or system calls.
 _FIRST = 12
+# Seconds without a byte of a pipe after which a message says what is waited for.
+_SILENCE = 1.0
 
 # In what root, and in what guest, a program of the user's runs.
 PROGRAM = f"""
@@ -61,7 +67,8 @@ _OPTIONS = f"""
 --processes        also count the instructions of each process and thread, in a traced run
 --json             print the counts as JSON
 --out DIR          output directory (default out/count)
-COMMAND...         a command with arguments
+COMMAND...         a command with arguments; it gets what standard input has, if that is a file or
+                   a pipe
 """
 
 
@@ -102,8 +109,10 @@ def count_options(parser: argparse.ArgumentParser) -> None:
     declare(parser, PROGRAM + LIMITS + _OPTIONS, _run)
 
 
-def programs_of(options: argparse.Namespace, read: Path | None = None) -> list[UserProgram]:
-    """Return the program that the options describe, in each root; it reads the file `read`.
+def programs_of(
+    options: argparse.Namespace, reporter: Reporter, *, reads: bool = True
+) -> list[UserProgram]:
+    """Return the program that the options describe, in each root; it `reads` standard input.
 
     Raises UserError if the options contradict each other.
     """
@@ -121,16 +130,24 @@ def programs_of(options: argparse.Namespace, read: Path | None = None) -> list[U
         words = (f"/{own}", *words[1:])
     names = options.packages or ("libc6" if "/" in words[0] else own.name)
     packages = None if options.root else Packages(_SUITE, tuple(names.split(",")))
+    read = _standard_input(reporter) if reads else None
     guest = options.cpus, options.memory, read, options.nodes
     return [UserProgram(words, packages, root, copies, *guest) for root in options.root or [None]]
 
 
-def standard_input() -> Path | None:
-    """Return the file that standard input is redirected from; None without one."""
+def _standard_input(reporter: Reporter) -> Path | None:
+    """Return a file with what standard input has, if that is a file or a pipe; or else None."""
     opened = Path("/proc/self/fd/0")
+    if opened.is_fifo():
+        if not select.select([0], [], [], _SILENCE)[0]:
+            reporter.say("Reading standard input, a pipe, to its end; for none, add </dev/null.")
+        with tempfile.TemporaryFile() as file, open(0, "rb", closefd=False) as pipe:
+            shutil.copyfileobj(pipe, file)
+            file.flush()
+            os.dup2(file.fileno(), 0)
     if not opened.is_file():
         return None
-    # That of a here-document has no name any more.
+    # That of a pipe or a here-document has no name any more.
     named = opened.resolve()
     return named if named.is_file() else opened
 
@@ -145,7 +162,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             raise UserError(f"--{name} follows one CPU: drop --cpus.")
     before = _read(options.against) if options.against else []
     arms, releases = tuple(options.arm) or (_DEBIAN,), options.release or [DEFAULT_RELEASE]
-    programs = programs_of(options, standard_input())
+    programs = programs_of(options, reporter)
     if options.fail_if and len(before) + len(arms) * len(releases) * len(programs) < 2:
         raise UserError("--fail-if compares: give --against FILE, or two arms, releases or roots.")
     counted, status = list(before), 0
@@ -172,6 +189,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         }
         untraced = [each for each in outcome.results if each.cell.params[PROCESSES] == NO]
         dataset = make_dataset(untraced, outcome.catalog)
+        status |= say_notes(dataset.notes, reporter)
         missing |= dict.fromkeys(why for gap in dataset.gaps for why in gap.reasons.values())
         of_arms = _counts(dataset)
         # In the order of the options: the last is compared with the first.
@@ -331,12 +349,17 @@ def _table(
 
 def _read(file: Path) -> list[Counted]:
     """Return what `--json` printed; UserError if it is something else."""
+    answer = parse_json(file.read_text(errors="replace"), file)
+    if (schema := answer.optional("schema", int)) not in (SCHEMA, None):
+        raise UserError(
+            f"{file} has schema {schema}, but this firsttouch reads schema {SCHEMA}: count again."
+        )
     counted = [
         Counted(
             kernel.take("release", str), kernel.take("arm", str), kernel.take("root", str, ""),
             [each.values_of(float) for each in kernel.tables("layouts")],
         )
-        for kernel in parse_json(file.read_text(errors="replace"), file).tables("kernels")
+        for kernel in answer.tables("kernels")
     ]  # fmt: skip
     if not counted or not all(each.layouts and {*_STATE} <= each.counts.keys() for each in counted):
         raise UserError(f"{file} has no counts: give an answer of `firsttouch count --json`.")

@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         print_dataset(dataset, output_console())
     elif report:
         print_answers(dataset, str(report), output_console())
-    return print_failures(outcome, request)
+    return print_failures(outcome, request) | say_notes(dataset.notes, reporter)
 
 
 def _profile(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -105,7 +105,7 @@ def _profile(options: argparse.Namespace, reporter: Reporter) -> int:
         console.print()
     for file in pictures:
         print(f"Flame graph: {file}")
-    return print_failures(outcome, request)
+    return print_failures(outcome, request) | say_notes(dataset.notes, reporter)
 
 
 def _print_list() -> int:
@@ -196,6 +196,14 @@ def print_failures(outcome: RunResults, request: Request) -> int:
         for line in lines:
             print(f"    {line}", file=sys.stderr)
     return 1 if reasons else 0
+
+
+def say_notes(notes: Iterable[str], reporter: Reporter) -> int:
+    """Print what of the results cannot be shown; return the exit status."""
+    said = list(dict.fromkeys(notes))
+    for note in said:
+        reporter.say(f"firsttouch: {note}")
+    return 1 if said else 0
 
 
 def print_exceeded(

@@ -6,14 +6,14 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.building.store import locked
-from firsttouch.cli.lab import show_times
+from firsttouch.cli.lab import say_notes, show_times
 from firsttouch.cli.options import declare, exclude, settings_of
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.files import check_writable
@@ -198,7 +198,7 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
         print_answers(dataset, str(report), console)
     else:
         console.print(f"Report: {report}", soft_wrap=True)
-    return _say_notes(dataset.notes, reporter)
+    return say_notes(dataset.notes, reporter)
 
 
 def _directory(path: Path) -> Path:
@@ -231,15 +231,7 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
         print(stacks, end="")
     else:
         print(export(dataset, options.format), end="")
-    return _say_notes(dataset.notes, reporter)
-
-
-def _say_notes(notes: Iterable[str], reporter: Reporter) -> int:
-    """Print what the results leave out; return the exit status."""
-    notes = list(dict.fromkeys(notes))
-    for note in notes:
-        reporter.say(f"firsttouch: {note}")
-    return 1 if notes else 0
+    return say_notes(dataset.notes, reporter)
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -257,7 +249,7 @@ def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
         else:
             first, second = read_dataset(a), read_dataset(b)
             comparison = compare(first, second)
-            _say_notes([*first.notes, *second.notes], reporter)
+            say_notes([*first.notes, *second.notes], reporter)
     if options.json:
         print(dump_json(comparison_document(comparison)), end="")
     else:

@@ -26,7 +26,7 @@ from firsttouch.catalog.arms import (
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli import lab
 from firsttouch.cli.bisect import METRIC, run_bisect
-from firsttouch.cli.count import PROGRAM, programs_of, standard_input
+from firsttouch.cli.count import PROGRAM, programs_of
 from firsttouch.cli.options import (
     FORM,
     LIMITS,
@@ -130,7 +130,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError("--metric belongs to --bisect: give it GOOD..BAD.")
     exclude(options, "json", "reply")
     exclude(options, "matrix", "setting")
-    request = _request(options)
+    request = _request(options, reporter)
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
         return lab.run_times(options, request, contract, reporter)
@@ -150,6 +150,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             status |= lab.print_failures(profiled, again)
             results = [result for result in profiled.results if result.cell.arm != CONTROL]
             functions = make_dataset(results, profiled.catalog)
+            status |= lab.say_notes(functions.notes, reporter)
             cases[changed.arm] += functions.cases
             flames[changed.arm] += write_figures(flame_graphs(functions), again.out)
     if report:
@@ -179,10 +180,10 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         for cell in changed.cells
     ]
     status |= lab.print_exceeded(options.fail_if, sides)
-    return lab.print_failures(outcome, request) | status
+    return lab.print_failures(outcome, request) | lab.say_notes(dataset.notes, reporter) | status
 
 
-def _request(options: argparse.Namespace) -> Request:
+def _request(options: argparse.Namespace, reporter: Reporter) -> Request:
     for name, _ in options.fail_if:
         if name not in JUDGED:
             raise UserError(f"--fail-if {name}: no such count; {nearest(name, JUDGED)}")
@@ -199,7 +200,7 @@ def _request(options: argparse.Namespace) -> Request:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
     request = request_of(options, tried=arms)
     if options.command:
-        program, *others = programs_of(options, None if piped else standard_input())
+        program, *others = programs_of(options, reporter, reads=not piped)
         if others:
             raise UserError("--root is given twice: `try` compares kernels, `count` roots, too.")
         settings = {PROCESSES: (NO,)}

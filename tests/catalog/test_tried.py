@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Arms of `firsttouch try`: what a user gives is checked before anything is built."""
 
-import pytest
-
 from firsttouch.catalog.arms import Wanted, tried_arms
-from firsttouch.errors import UserError
 from tests.conftest import TRIED
 
 _PATCH = TRIED / "0001-mm-synchronize-each-first-touch.patch"
@@ -35,16 +32,3 @@ def test_arms_that_are_tried_together_look_different() -> None:
     arms = tried_arms([Wanted(name, boot=[name]) for name in names])
     assert len({(arm.mark.shape, arm.mark.light) for arm in arms}) == len(names)
     assert [arm.name for arm in sorted(arms, key=lambda arm: arm.order)] == names
-
-
-@pytest.mark.parametrize(
-    ("wanted", "said"),
-    [
-        ([Wanted("a", boot=["x"]), Wanted("a", boot=["y"])], "--arm a: another arm has this name"),
-        ([Wanted("a", boot=[" "])], "--arm a is stock"),
-        ([Wanted("a", [], [_PATCH])], "sets no option"),
-    ],
-)
-def test_what_makes_no_arm_is_refused(wanted: list[Wanted], said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        tried_arms(wanted)

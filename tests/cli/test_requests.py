@@ -49,6 +49,7 @@ def directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_entries: Pa
         Path(name).mkdir()
         (Path(name) / "results.jsonl").write_text(text)
     Path("cut.jsonl.xz").write_bytes(lzma.compress(b"{}")[:-8])
+    Path("newer.json").write_text('{"schema": 9}')
     Path("file").touch()
     Path("empty").mkdir()
     Path("surveyed").mkdir()

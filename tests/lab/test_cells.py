@@ -23,6 +23,7 @@ from firsttouch.errors import UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request, make_plan
 from firsttouch.lab.timed import plan_times
+from firsttouch.progress import Reporter
 from firsttouch.survey.tasks import all_tasks
 from tests.support.contract import real_contract
 from tests.support.surveys import HOST as SURVEYED
@@ -95,7 +96,7 @@ def test_the_command_of_a_counted_program_counts_it(tmp_path: Path) -> None:
     ):
         words = shlex.split(program.command("7.3", "stock"))
         options = full_parser().parse_args(words[1:])
-        assert programs_of(options) == [program]
+        assert programs_of(options, Reporter(), reads=False) == [program]
         assert (options.release, options.arm) == (["7.3"], ["stock"])
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from firsttouch.cli.main import main
 from firsttouch.errors import GuestError
+from firsttouch.tables import Json
 from tests.lab.conftest import FakeLab
 
 pytestmark = pytest.mark.long
@@ -80,3 +81,14 @@ def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(
     (line,) = (line for line in said.splitlines() if "It alone: " in line)
     *command, _ = line.partition("It alone: firsttouch ")[2].split()
     assert command[0] == "lab"
+
+
+def test_results_that_cannot_be_shown_are_a_failure(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing: Json = {"commands": [{"lines": [], "regions": []}], "not_modelled": []}
+    monkeypatch.setattr("tests.lab.conftest.fake_outcome", lambda _: nothing)
+    monkeypatch.setattr("firsttouch.lab.run.guard", lambda *_: None)
+    assert _lab(fake_lab, *_SMALL) == 1
+    said = capsys.readouterr().err
+    assert said.count("firsttouch: a result: lines is empty: its command printed nothing.") == 1

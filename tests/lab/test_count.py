@@ -137,17 +137,12 @@ def test_a_root_against_another_with_a_limit(
     assert firsttouch(*against, "--fail-if", "page_faults>500%", "--", "./mybench").returncode == 0
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_a_program_reads_a_file(firsttouch: Firsttouch, tmp_path: Path, named: bool) -> None:
-    (tmp_path / "lines").write_text("one\ntwo\n" * 50)
-    with (tmp_path / "lines").open() as lines:
-        if not named:
-            Path(lines.name).unlink()
-        done = subprocess.run(
-            firsttouch.command("count", "--packages", "coreutils", "--", "sort", "-u"),
-            cwd=tmp_path, env=firsttouch.environment(), stdin=lines,
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+def test_a_program_reads_a_pipe(firsttouch: Firsttouch) -> None:
+    done = subprocess.run(
+        firsttouch.command("count", "--packages", "coreutils", "--", "sort", "-u"),
+        cwd=firsttouch.directory, env=firsttouch.environment(), input="one\ntwo\n" * 50,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
     assert done.stdout.startswith("Ended: exit status 0, 8 bytes of output.\n")
 
 
