@@ -21,7 +21,7 @@ from firsttouch.building.programs import HOST_BENCH
 from firsttouch.building.source import KernelSource, debian_source
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel
-from firsttouch.catalog.releases import load_release
+from firsttouch.catalog.kernels import load_release
 from firsttouch.files import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
 from tests.support import golden

@@ -17,14 +17,15 @@ from typing import NamedTuple
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import BASE_PAGE, Case, Measurement, Platform, measure
 from firsttouch.catalog.arms import BASE, tried_arm
-from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.experiments import (
     BASE_PAGES,
     PAGES,
+    Catalog,
     Derived,
     Published,
     Value,
     experiment_names,
+    load_catalog,
 )
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result, file_of_results, read_results
@@ -216,7 +217,7 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
         ),
         key=lambda case: (
             case.platform, case.experiment.order, case.experiment.name,
-            case.experiment.place(case.params), case.layout,
+            _place(case), case.layout,
         ),
     )  # fmt: skip
     firsts: dict[_Key, int] = {}
@@ -233,6 +234,16 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
         tuple(said),
         tuple(further),
     )
+
+
+def _place(case: Case) -> list[tuple[int, int, str]]:
+    """Return the sort key of a case: values of parameters sort in the order of their list."""
+    places = []
+    for name, listed in case.experiment.parameters.items():
+        value = case.params.get(name, "")
+        place = listed.index(value) if value in listed else len(listed)
+        places.append((place, value if isinstance(value, int) else 0, str(value)))
+    return places
 
 
 def _key(case: Case) -> _Key:
@@ -294,12 +305,20 @@ def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
                 figures.append((derived.name, derived.unit, _derive(derived, case, floor)))
         for figure, unit, arms in figures:
             if arms:
-                published = experiment.claim(figure, case.params)
+                published = _claim(case, figure)
                 pair = case.pair()
                 change = change_percent(arms.get(pair[0]), arms.get(pair[1])) if pair else None
                 said = verdict(published, change if pair == (BASE, experiment.compare) else None)
                 rows.append(Row(case, figure, unit, arms, change, published, said))
     return rows, gaps
+
+
+def _claim(case: Case, metric: str) -> Published | None:
+    """Return the published figure about `metric` of a case, if any."""
+    for published in case.experiment.published:
+        if published.metric == metric and published.where.items() <= case.params.items():
+            return published
+    return None
 
 
 def verdict(published: Published | None, change: float | None) -> str:
@@ -313,14 +332,12 @@ def verdict(published: Published | None, change: float | None) -> str:
         return NOT_PUBLISHED
     if published.time:
         return NOT_JUDGED
-    if published.at_most_percent is not None:
-        return "reproduced" if change <= published.at_most_percent else "not reproduced"
     claimed = published.change_percent
-    assert claimed is not None
-    if abs(change - claimed) <= published.tolerance:
+    # 0 claims that there is no regression.
+    off = change - claimed if claimed else max(change, 0)
+    if abs(off) <= published.tolerance:
         return "reproduced"
-    further = change < claimed if claimed < 0 else change > claimed
-    return "exceeded" if further and claimed else "not reproduced"
+    return "exceeded" if off * claimed > 0 else "not reproduced"
 
 
 def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]:

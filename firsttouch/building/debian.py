@@ -11,8 +11,7 @@ from pathlib import Path
 
 from firsttouch.building.apt import Closure, Files, FromPackages, Package
 from firsttouch.building.store import Entry
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
-from firsttouch.catalog.releases import Release
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, Release, load_architecture
 from firsttouch.errors import UserError
 from firsttouch.files import digest_file
 from firsttouch.processes import output

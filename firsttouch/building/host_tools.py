@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from firsttouch.building.store import CCACHE, store_root
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import HostError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.processes import output

@@ -26,8 +26,8 @@ from firsttouch.building.host_tools import (
 )
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry, store_root
-from firsttouch.catalog.architectures import Architecture, load_architecture
 from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.kernels import Architecture, load_architecture
 from firsttouch.errors import BuildError, HostError, UserError
 from firsttouch.files import LINUX, digest_file
 from firsttouch.processes import child_process, output

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from firsttouch.building.patches import copy_files, fit, names_in
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
-from firsttouch.catalog.releases import Release
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, Release, load_architecture
 from firsttouch.errors import UserError
 from firsttouch.files import LINUX, check_writable, digest, digest_file
 from firsttouch.processes import output

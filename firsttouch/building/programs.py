@@ -17,8 +17,8 @@ from pathlib import Path
 from firsttouch.building.apt import Closure, Files, FromPackages, closure_of
 from firsttouch.building.host_tools import cross_compile, toolchain, version
 from firsttouch.building.store import Entry
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import REPOSITORY, digest_file, digest_files
 from firsttouch.processes import output

@@ -14,8 +14,13 @@ from typing import Literal
 from firsttouch.building.apt import Closure, Files, FromPackages, Package
 from firsttouch.building.debian import Configuration
 from firsttouch.building.store import Entry, read_manifest, store_root
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
-from firsttouch.catalog.releases import Release, load_release, release_names, version_of
+from firsttouch.catalog.kernels import (
+    DEFAULT_ARCHITECTURE,
+    Release,
+    load_release,
+    release_names,
+    version_of,
+)
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_files
 from firsttouch.processes import output

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE
 from firsttouch.errors import UserError
 from firsttouch.files import ARMS, REPOSITORY, SETTINGS
 from firsttouch.quantities import format_list
@@ -107,8 +107,8 @@ def load_arm(name: str) -> Arm:
 
 # The name of an arm that was given none.
 UNNAMED = "tried"
-# Tried arms come after those with files.
-_ORDER = 1000
+# Tried arms come after those with files, and before others that are in results.
+_ORDER, LAST_ARM = 1000, 2000
 _COLORS = (
     ("#b44a00", "#f5a04c"), ("#00705a", "#4fc3a1"), ("#8a2f7a", "#dd92cd"),
     ("#8a5a00", "#d9b44a"), ("#3d5c1f", "#a9d17c"),
@@ -201,14 +201,10 @@ def setting_names() -> list[str]:
     return names_in(SETTINGS)
 
 
-def all_settings() -> list[Setting]:
-    return sorted(map(load_setting, setting_names()), key=lambda setting: setting.order)
-
-
 def matrix_settings(release: str, *, quick: bool) -> tuple[Setting, ...]:
     """Return no setting, and each that a release has, or each quick one."""
-    of_release = [setting for setting in all_settings() if setting.is_of(release)]
-    return (BARE, *(setting for setting in of_release if setting.quick or not quick))
+    settings = sorted(map(load_setting, setting_names()), key=lambda setting: setting.order)
+    return (BARE, *(s for s in settings if s.is_of(release) and (s.quick or not quick)))
 
 
 def load_setting(name: str) -> Setting:

@@ -14,7 +14,7 @@ from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import EXPERIMENTS
 from firsttouch.quantities import parse_size
-from firsttouch.tables import Fields, file_of, parse_json, read
+from firsttouch.tables import file_of, parse_json, read
 
 # Metrics of the PMU: those that need no modelled caches, and those that do.
 COUNTED = (
@@ -78,29 +78,27 @@ class Contract:
 
         Values that begin with ``@`` follow from a machine: `check_params` checks those.
         """
-        table = Fields(file_of("experiment", experiment.name, EXPERIMENTS), {})
+        file = file_of("experiment", experiment.name, EXPERIMENTS)
         benchmark = self.benchmarks.get(experiment.runs)
         if benchmark is None:
             near = nearest(experiment.runs, self.benchmarks)
-            raise table.error(
-                "runs", f"is {experiment.runs!r}: ftbench has no such experiment; {near}"
+            raise UserError(
+                f"{file}: runs is {experiment.runs!r}: ftbench has no such experiment; {near}"
             )
-        quick = (experiment.quick or {}).items()
-        for name, values in [*experiment.parameters.items(), *quick]:
+        for name, values in [*experiment.parameters.items(), *(experiment.quick or {}).items()]:
+            key = f"{file}: parameters.{name}"
             if name not in benchmark.parameters:
                 near = nearest(name, benchmark.parameters)
-                raise table.error(
-                    f"parameters.{name}", f"is no parameter of ftbench {experiment.runs}: {near}"
-                )
+                raise UserError(f"{key} is no parameter of ftbench {experiment.runs}: {near}")
             for value in values:
                 problem_of = benchmark.parameters[name].problem
                 if not str(value).startswith("@") and (problem := problem_of(value)):
-                    raise table.error(f"parameters.{name}", problem)
+                    raise UserError(f"{key} {problem}")
         metrics = {*benchmark.metrics, *COUNTED, *COMBINED, *MODELLED, *HIDDEN, *RECORDED}
         for number, metric in enumerate(experiment.metrics):
             if metric.name not in metrics:
                 near = nearest(metric.name, metrics)
-                raise table.error(f"metrics[{number}].name", f"is {metric.name!r}: {near}")
+                raise UserError(f"{file}: metrics[{number}].name is {metric.name!r}: {near}")
 
     def check_params(self, experiment: Experiment, params: Params) -> None:
         """Raise UserError if ftbench would refuse a value that the user or a machine gave."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Experiments: the question, the parameters, the metrics and the published figures answered.
 
-Each is one file, experiments/NAME.toml; docs/how-to/adding.md walks through one.
+Each is one file, experiments/NAME.toml; docs/how-to/adding.md walks through one. A Catalog has
+the experiments, machines and arms that a run or a set of results is about.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firsttouch.catalog.arms import BASE, arm_names
-from firsttouch.errors import nearest
+from firsttouch.catalog.arms import BASE, LAST_ARM, Arm, arm_names, load_arm
+from firsttouch.catalog.machines import Machine, load_machine, machine_names
+from firsttouch.errors import UserError, nearest
 from firsttouch.files import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, names_in, read, read_named
@@ -69,17 +71,16 @@ class Drawn:
 class Published:
     """A published figure about the cells that match `where`: the change from stock in per cent.
 
-    It is reproduced if the change is within `tolerance` percentage points of `change_percent`, or,
-    where that is set instead, at most `at_most_percent`. `remark`, the end of a sentence, says why
-    the laboratory may measure something else. A `time` is not judged by counts.
+    It is reproduced if the change is within `tolerance` percentage points of `change_percent`, or
+    at most `tolerance` if that is 0, a claim that there is no regression. `remark`, the end of a
+    sentence, says why the laboratory may measure something else. A `time` is not judged by counts.
     """
 
     metric: str
     where: Params
     figure: str
     source: str
-    change_percent: float | None = None
-    at_most_percent: float | None = None
+    change_percent: float
     tolerance: float = 0.0
     remark: str = ""
     time: bool = False
@@ -141,13 +142,13 @@ class Experiment:
     """An experiment of the laboratory; experiments are reported by `order`, then by name.
 
     `runs`: the experiment of ftbench that it runs. `parameters`: every combination of their values
-    is a cell; those that begin with ``@`` come from the machine (catalog/machines.py). `compare`:
+    is a cell; those that begin with ``@`` come from the machine: `expand`. `compare`:
     the arm whose change against stock is reported. `file_size`: the parameter with the size of a
     file on the guest's disk; `root`: packages there instead. `one_guest`: all cells of an arm and
     a machine run in one guest, because earlier cells do not affect later ones. `scripts`: what a
     shell runs, by the value of the parameter ``program``. `cited`: published figures that are no
-    change from stock to `compare`. `quick`: the values of --quick; None: no quick form. `layouts`:
-    how many each cell runs in. `program`: the user's, which is in no file.
+    change from stock to `compare`. `quick`: the values of --quick; None: no quick form. `program`:
+    the user's, which is in no file.
     """
 
     name: str
@@ -169,7 +170,6 @@ class Experiment:
     derived: tuple[Derived, ...] = ()
     cited: tuple[str, ...] = ()
     quick: Mapping[str, tuple[Value, ...]] | None = None
-    layouts: int = 1
     figure: tuple[Drawn, ...] = ()
     program: UserProgram | None = None
 
@@ -185,10 +185,10 @@ class Experiment:
         return replace(self, parameters=parameters, scripts=scripts, program=program)
 
     def quickly(self) -> Experiment:
-        """Return the quick form: the arms stock and `compare`, the values in `quick`, 1 layout."""
+        """Return the quick form: the arms stock and `compare`, the values in `quick`."""
         arms = tuple(arm for arm in self.arms if arm in (BASE, self.compare))
         parameters = {**self.parameters, **(self.quick or {})}
-        return replace(self, arms=arms, parameters=parameters, layouts=1)
+        return replace(self, arms=arms, parameters=parameters)
 
     def combinations(self) -> list[Params]:
         return [
@@ -200,22 +200,6 @@ class Experiment:
         """Return the names of the metrics, measured and derived, that tables have."""
         metrics = [metric.name for metric in self.metrics if metric.shown]
         return metrics + [figure.name for figure in self.derived]
-
-    def claim(self, metric: str, params: Params) -> Published | None:
-        """Return the published figure about `metric` of the cell with `params`, if any."""
-        for published in self.published:
-            if published.metric == metric and published.where.items() <= params.items():
-                return published
-        return None
-
-    def place(self, params: Params) -> Sequence[tuple[int, int, str]]:
-        """Return the sort key of a cell's parameters: values sort in the order of their list."""
-        places = []
-        for name, listed in self.parameters.items():
-            value = params.get(name, "")
-            place = listed.index(value) if value in listed else len(listed)
-            places.append((place, value if isinstance(value, int) else 0, str(value)))
-        return places
 
 
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
@@ -245,16 +229,8 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         scripts=scripts,
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
     )
-    if experiment.layouts < 1:
-        raise table.error("layouts", f"is {experiment.layouts}: give how many, at least 1.")
     if scripts and not experiment.root:
         raise table.error("scripts", "has no packages to run on: add [root].")
-    for number, claim in enumerate(experiment.published):
-        if (claim.change_percent is None) == (claim.at_most_percent is None):
-            raise table.error(
-                f"published[{number}]",
-                "has to have change_percent or at_most_percent: give one of the two.",
-            )
     for place, wanted, allowed in _references(experiment):
         for each in wanted:
             if each not in allowed:
@@ -273,18 +249,20 @@ def _references(
     yield "compare", [experiment.compare], arm_names()
     yield "file_size", [experiment.file_size] if experiment.file_size else [], parameters
     yield "quick", experiment.quick or (), parameters
-    for number, figure in enumerate(experiment.derived):
-        yield f"derived[{number}].of", [figure.of], metrics
-        yield f"derived[{number}].per", [figure.per], [*metrics, PAGES, BASE_PAGES]
-        yield f"derived[{number}].above", figure.above, parameters
-    for number, claim in enumerate(experiment.published):
-        yield f"published[{number}].metric", [claim.metric], metrics + derived
-        yield f"published[{number}].where", claim.where, parameters
-    for number, drawn in enumerate(experiment.figure):
-        yield f"figure[{number}].metric", [drawn.metric], metrics
-        yield f"figure[{number}].per", [drawn.per] * bool(drawn.per), [PAGES, *metrics, *parameters]
-        yield f"figure[{number}].groups", drawn.groups, parameters
-        yield f"figure[{number}].where", drawn.where, parameters
+    known = {
+        "of": metrics, "per": [PAGES, BASE_PAGES, *metrics, *parameters],
+        "above": parameters, "groups": parameters, "where": parameters,
+    }  # fmt: skip
+    for key, tables, measured in (
+        ("derived", experiment.derived, metrics),
+        ("figure", experiment.figure, metrics),
+        ("published", experiment.published, metrics + derived),
+    ):
+        for number, table in enumerate(tables):
+            for name, allowed in {**known, "metric": measured}.items():
+                named = getattr(table, name, "") or ()
+                names = [named] if isinstance(named, str) else named
+                yield f"{key}[{number}].{name}", names, allowed
 
 
 def _parameters(table: Fields) -> dict[str, tuple[Value, ...]]:
@@ -303,3 +281,59 @@ def _root(table: Fields) -> Packages | None:
         return None
     entry = table.table("root")
     return read(entry, Packages, names=entry.strings("packages"), architecture=ARM64)
+
+
+def expand(params: Params, machine: Machine) -> list[Params]:
+    """Return `params` with the values of `machine` for ``@CACHE.PROPERTY``, in each combination.
+
+    CACHE is ``l1d`` or ``l2`` of the first CPU, where experiments run, or ``level`` for the one
+    that the parameter ``level`` names. Raises UserError for one that the machine lacks.
+    """
+    choices = [
+        _values(value, params, machine) if str(value).startswith("@") else [value]
+        for value in params.values()
+    ]
+    return [dict(zip(params, values, strict=True)) for values in itertools.product(*choices)]
+
+
+def _values(value: Value, params: Params, machine: Machine) -> Sequence[Value]:
+    name, _, wanted = str(value)[1:].partition(".")
+    kind = machine.cpus[0]
+    caches = {"l1d": kind.l1d, "l2": kind.l2}
+    level = str(params.get("level", "")) if name == "level" else name
+    if level not in caches:
+        raise UserError(f"{value}: no such cache; {nearest(level, caches)}")
+    cache = caches[level]
+    if cache is None:
+        raise UserError(f"{value}: machine {machine.name} has no {level}.")
+    if wanted not in cache.values:
+        raise UserError(f"{value}: no such property of a cache; {nearest(wanted, cache.values)}")
+    return cache.values[wanted]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Experiments in the order in which they are reported, machines and arms, by name."""
+
+    experiments: Mapping[str, Experiment]
+    machines: Mapping[str, Machine]
+    arms: Mapping[str, Arm]
+
+    def adding(self, arms: Iterable[Arm]) -> Catalog:
+        return replace(self, arms={**self.arms, **{arm.name: arm for arm in arms}})
+
+    def arm_order(self, name: str) -> tuple[int, str]:
+        """Return the sort key of an arm; arms without a file come last."""
+        return (self.arms[name].order if name in self.arms else LAST_ARM, name)
+
+
+def load_catalog(
+    experiments: Iterable[str], machines: Iterable[str], arms: Iterable[str]
+) -> Catalog:
+    """Load these names; one without a file, which results may have, is left out."""
+    loaded = map(load_experiment, {*experiments} & {*experiment_names()})
+    return Catalog(
+        {each.name: each for each in sorted(loaded, key=lambda each: (each.order, each.name))},
+        {name: load_machine(name) for name in sorted({*machines} & {*machine_names()})},
+        {name: load_arm(name) for name in sorted({*arms} & {*arm_names()})},
+    )

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
-from firsttouch.catalog.experiments import Params, Value
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import MACHINES
 from firsttouch.tables import Bytes, Fields, file_of, names_in, read, read_named
@@ -44,6 +43,14 @@ class Cache:
     def colors(self) -> int:
         return max(1, self.way_size // PAGE_SIZE)
 
+    @property
+    def values(self) -> Mapping[str, Sequence[int]]:
+        """What ``@CACHE.PROPERTY`` stands for as the value of a parameter, by PROPERTY."""
+        return {
+            "way_size": [self.way_size], "size": [self.size], "ways": [self.ways],
+            "colors": range(self.colors), "places": range(1, 2 * self.ways + 3),
+        }  # fmt: skip
+
 
 @dataclass(frozen=True)
 class CpuKind:
@@ -61,7 +68,8 @@ class Machine:
 
     `midr` is the MIDR_EL1 of the machine's own CPU: the kernel chooses errata
     workarounds by it. None: that of QEMU's model. CPUs of several kinds all get
-    the same. `board` has properties that QEMU's board needs for the CPU.
+    the same. `board` has properties that QEMU's board needs for the CPU. `used_in`
+    is for readers of the file.
     """
 
     name: str
@@ -71,6 +79,7 @@ class Machine:
     cpus: tuple[CpuKind, ...]
     l3: Cache | None
     board: tuple[str, ...] = ()
+    used_in: str = ""
     architecture: str = DEFAULT_ARCHITECTURE
 
     @property
@@ -105,10 +114,9 @@ class Machine:
         # Features may follow the name: "max,sve=off".
         name = self.cpu.partition(",")[0]
         if name not in cpus:
-            table = Fields(file_of("machine", self.name, MACHINES), {})
-            raise table.error(
-                "cpu", f"is {name!r}, which QEMU does not have: {nearest(name, cpus)}"
-            )
+            file = file_of("machine", self.name, MACHINES)
+            near = nearest(name, cpus)
+            raise UserError(f"{file}: cpu is {name!r}, which QEMU does not have: {near}")
 
 
 def machine_names() -> list[str]:
@@ -117,8 +125,6 @@ def machine_names() -> list[str]:
 
 def load_machine(name: str) -> Machine:
     table = read_named("machine", name, MACHINES)
-    # For readers of the file alone.
-    table.take("used_in", str, "")
     machine = read(table, Machine, name=name, midr=_midr(table), architecture=DEFAULT_ARCHITECTURE)
     if not 1 <= machine.count <= 8:
         raise table.error("cpus", f"has {machine.count} CPUs: give 1 to 8.")
@@ -146,40 +152,3 @@ def _midr(parent: Fields) -> int | None:
     if not re.fullmatch(r"0x[0-9a-f]{8}", text):
         raise table.error("value", f"is {text!r}: write MIDR_EL1 as 0x and 8 digits, 0x413fd0c1.")
     return int(text, 16)
-
-
-_PROPERTIES: dict[str, Callable[[Cache], list[Value]]] = {
-    "way_size": lambda cache: [cache.way_size],
-    "size": lambda cache: [cache.size],
-    "ways": lambda cache: [cache.ways],
-    "colors": lambda cache: list(range(cache.colors)),
-    "places": lambda cache: list(range(1, 2 * cache.ways + 3)),
-}
-
-
-def expand(params: Params, machine: Machine) -> list[Params]:
-    """Return `params` with the values of `machine` for ``@CACHE.PROPERTY``, in each combination.
-
-    CACHE is ``l1d`` or ``l2`` of the first CPU, where experiments run, or ``level`` for the one
-    that the parameter ``level`` names. Raises UserError for one that the machine lacks.
-    """
-    choices = [
-        _values(value, params, machine) if str(value).startswith("@") else [value]
-        for value in params.values()
-    ]
-    return [dict(zip(params, values, strict=True)) for values in itertools.product(*choices)]
-
-
-def _values(value: Value, params: Params, machine: Machine) -> list[Value]:
-    name, _, wanted = str(value)[1:].partition(".")
-    if wanted not in _PROPERTIES:
-        raise UserError(f"{value}: no such property of a cache; {nearest(wanted, _PROPERTIES)}")
-    kind = machine.cpus[0]
-    caches = {"l1d": kind.l1d, "l2": kind.l2}
-    level = str(params.get("level", "")) if name == "level" else name
-    if level not in caches:
-        raise UserError(f"{value}: no such cache; {nearest(level, caches)}")
-    cache = caches[level]
-    if cache is None:
-        raise UserError(f"{value}: machine {machine.name} has no {level}.")
-    return _PROPERTIES[wanted](cache)

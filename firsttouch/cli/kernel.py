@@ -32,8 +32,8 @@ from firsttouch.building.source import KernelSource, debian_source, user_source
 from firsttouch.building.store import OUTCOMES, Item, items, prune, store_root
 from firsttouch.catalog.arms import BASE, Kernel, load_arm
 from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.kernels import load_release
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
-from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import SOURCE, add_actions, declare, exclude, release_of
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import REPOSITORY

@@ -45,7 +45,7 @@ _OBJECT, _GUEST = 1.0, 10.0
 
 _LAB = f"""{ARM}
 --layouts LAYOUTS  run each cell in the first N layouts of kernel and program, or in layouts A-B,
-                   and print the distribution of its figures (default: the experiment's, mostly 1)
+                   and print the distribution of its figures (default: 1)
 --on {{{HERE},{SLURM}}}  where guests run (default: {HERE})
 --list             print the experiments, machines, arms and settings
 --out DIR          output directory (default out)
@@ -190,8 +190,7 @@ def print_failures(outcome: RunResults, request: Request) -> int:
         )
         if not (first.profile or experiment.program):
             source, tried = request.source and request.source.resolve(), arm if arm.tried else None
-            words = first.command(source, tried, several=experiment.layouts > 1)
-            lines.append(f"It alone: {words}")
+            lines.append(f"It alone: {first.command(source, tried)}")
         print(f"firsttouch: {first.title} failed: {reason.rstrip('.')}{cells}.", file=sys.stderr)
         for line in lines:
             print(f"    {line}", file=sys.stderr)

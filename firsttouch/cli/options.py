@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.catalog.arms import Arm, load_setting
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture, release_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE
-from firsttouch.catalog.releases import release_names
 from firsttouch.cli import add_command
 from firsttouch.errors import UserError
 from firsttouch.lab.cells import parse_layouts

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from firsttouch.building.programs import ORDERS
-from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.experiments import Params
+from firsttouch.catalog.kernels import load_architecture
 from firsttouch.errors import UserError
 from firsttouch.files import digest_bytes
 from firsttouch.tables import Json
@@ -70,13 +70,10 @@ class Cell:
     def log_name(self) -> str:
         return self.title.replace(" ", "_").replace("/", "-") + ".log"
 
-    def command(
-        self, source: Path | None = None, tried: Arm | None = None, *, several: bool = False
-    ) -> str:
+    def command(self, source: Path | None = None, tried: Arm | None = None) -> str:
         """Return the shell command that runs only this cell, on the kernel in `source` if given.
 
-        With an arm that was `tried`, it also runs stock. `several`: the experiment has several
-        layouts without being asked.
+        With an arm that was `tried`, it also runs stock.
         """
         words = ["firsttouch"]
         if self.timing == "host":
@@ -95,8 +92,7 @@ class Cell:
         for name, value in self.params.items():
             sized = name == "size" and self.timing != "host"
             words += ["--size", str(value)] if sized else ["--set", f"{name}={value}"]
-        # Only `lab` runs several layouts.
-        if self.layout or (several and self.timing == "icount" and not (tried or self.profile)):
+        if self.layout:
             words += ["--layouts", f"{self.layout}-{self.layout}"]
         # Last, because all that follows --arm belongs to the arm.
         return shlex.join([*words, *(tried.options() if tried else [])])

@@ -16,10 +16,10 @@ from firsttouch.building.patches import check_patches
 from firsttouch.building.program_root import RootArchive
 from firsttouch.building.programs import BENCH, INIT, PMU, RECORDER, FileDisk, Program, RootDisk
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Packages, Params
+from firsttouch.catalog.kernels import load_architecture
 from firsttouch.lab.cells import Cell, layout_of
 from firsttouch.lab.plan import Plan
 from firsttouch.lab.results import Provenance
@@ -119,7 +119,6 @@ class Job:
 
     def provenance(self, cell: Cell) -> Provenance:
         program, tried = self.experiment.program, self.arm if self.arm.tried else None
-        several = self.experiment.layouts > 1
         return Provenance(
             kernel_version=self.source.version,
             qemu=version(load_architecture(self.guest.machine.architecture).qemu),
@@ -129,7 +128,7 @@ class Job:
             commands=self.guest.commands,
             command=program.command(cell.release, cell.arm)
             if program
-            else cell.command(self.source.given, tried, several=several),
+            else cell.command(self.source.given, tried),
             tried=tried.meaning if tried else "",
         )
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import (
     BARE,
     BASE,
@@ -19,17 +18,20 @@ from firsttouch.catalog.arms import (
     load_arm,
     matrix_settings,
 )
-from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import (
+    Catalog,
     Experiment,
     Params,
     UserProgram,
     Value,
+    expand,
     experiment_names,
+    load_catalog,
     load_experiment,
 )
-from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, expand, load_machine
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE
+from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell
 from firsttouch.quantities import format_list, parse_size
@@ -139,8 +141,7 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
                     f"a profile follows one CPU, and {experiment.name} has cells with "
                     f"{params['cpus']}: select others by --set cpus=1."
                 )
-        single = request.profile or request.tried
-        layouts = request.layouts or range(1 if single else experiment.layouts)
+        layouts = request.layouts or (0,)
         of_arms = asked or [load_arm(arm) for arm in dict.fromkeys(experiment.arms)]
         made: dict[tuple[object, str, int], Cell] = {}
         for layout, arm in itertools.product(layouts, of_arms):

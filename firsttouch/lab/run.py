@@ -38,9 +38,9 @@ from firsttouch.building.source import (
     user_source,
 )
 from firsttouch.building.store import locked, outcome_place
-from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
-from firsttouch.catalog.releases import Release, load_release
+from firsttouch.catalog.experiments import Catalog
+from firsttouch.catalog.kernels import Release, load_release
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell

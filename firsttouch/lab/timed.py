@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from firsttouch.building.host_tools import DTC, find_tool
 from firsttouch.building.store import locked
-from firsttouch.catalog.architectures import Architecture, load_architecture
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Experiment
+from firsttouch.catalog.kernels import Architecture, load_architecture
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable, digest, digest_bytes
 from firsttouch.lab.cells import Cell, host_name

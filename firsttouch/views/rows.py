@@ -271,7 +271,7 @@ def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> st
     layouts = {case.layout for case in cases} | {
         case.layout for case in further if (case.platform, case.experiment.name) == (platform, name)
     }
-    if layouts != {0} or first.experiment.layouts > 1:
+    if layouts != {0}:
         words += ["--layouts", f"{min(layouts)}-{max(layouts)}"]
     return shlex.join(words)
 

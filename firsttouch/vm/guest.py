@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.kernels import Port, load_architecture
 from firsttouch.catalog.machines import Machine
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_size

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.catalog.machines import Cache, CpuKind, Machine
 from firsttouch.errors import HostError
 from firsttouch.processes import output

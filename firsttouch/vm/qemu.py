@@ -18,7 +18,7 @@ from pathlib import Path
 
 from firsttouch.building.host_tools import DTC, qemu_cpus, qemu_digest
 from firsttouch.building.program_root import DIRECTORY, Member, archive, write_members
-from firsttouch.catalog.architectures import Port, load_architecture
+from firsttouch.catalog.kernels import Port, load_architecture
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.errors import HostError
 from firsttouch.files import digest, digest_bytes, digest_file

@@ -11,7 +11,7 @@ from rich.console import Console
 from firsttouch.analysis.changes import PATH, Changes, _order, changes
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.arms import tried_arm
-from firsttouch.catalog.collection import load_catalog
+from firsttouch.catalog.experiments import load_catalog
 from firsttouch.tables import Json
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import print_comparison

@@ -16,8 +16,7 @@ from firsttouch.analysis.dataset import (
     verdict,
 )
 from firsttouch.analysis.figures import change_percent
-from firsttouch.catalog.collection import load_catalog
-from firsttouch.catalog.experiments import Params, Published
+from firsttouch.catalog.experiments import Params, Published, load_catalog
 from tests.support import made_results
 from tests.support.made_results import Made
 from tests.support.results import POPULATE, in_layouts
@@ -33,8 +32,8 @@ def test_change(stock: float | None, other: float | None, change: float | None) 
     assert change_percent(stock, other) == change
 
 
-def _published(change: float | None = None, at_most: float | None = None) -> Published:
-    return Published("m", {}, "figure", "source", change, at_most, 0.5)
+def _published(change: float) -> Published:
+    return Published("m", {}, "figure", "source", change, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +47,9 @@ def _published(change: float | None = None, at_most: float | None = None) -> Pub
         (_published(-50), 50.0, "not reproduced"),
         (_published(20), 21.0, "exceeded"),
         (_published(20), 10.0, "not reproduced"),
-        (_published(at_most=1), 0.9, "reproduced"),
-        (_published(at_most=1), -30.0, "reproduced"),
-        (_published(at_most=1), 1.1, "not reproduced"),
+        (_published(0), 0.4, "reproduced"),
+        (_published(0), -30.0, "reproduced"),
+        (_published(0), 0.6, "not reproduced"),
     ],
 )
 def test_verdict(published: Published | None, change: float | None, expected: str) -> None:

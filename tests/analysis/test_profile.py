@@ -14,7 +14,7 @@ from firsttouch.analysis.profile import (
     compare_functions,
     profiles_of,
 )
-from firsttouch.catalog.collection import load_catalog
+from firsttouch.catalog.experiments import load_catalog
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result
 from firsttouch.tables import Fields, Json

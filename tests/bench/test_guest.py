@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from firsttouch.building.programs import BENCH, INIT
+from firsttouch.catalog.kernels import release_names
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import release_names
 from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest

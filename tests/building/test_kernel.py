@@ -11,7 +11,7 @@ from firsttouch.building.debian import FLAVOURS
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, Kind
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.files import LINUX
 from tests.support.sources import fake_source
 

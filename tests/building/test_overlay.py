@@ -11,8 +11,8 @@ import pytest
 from firsttouch.building import overlay, patches
 from firsttouch.building.overlay import Patch
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog import releases
-from firsttouch.catalog.releases import Release, load_release, release_names
+from firsttouch.catalog import kernels
+from firsttouch.catalog.kernels import Release, load_release, release_names
 from firsttouch.errors import UserError
 from firsttouch.files import LINUX
 from tests.support.sources import fake_source
@@ -47,7 +47,7 @@ def tree(tmp_path: Path) -> Path:
 @pytest.fixture
 def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     monkeypatch.setattr(overlay, "LINUX", tmp_path / "linux")
-    monkeypatch.setattr(releases, "LINUX", tmp_path / "linux")
+    monkeypatch.setattr(kernels, "LINUX", tmp_path / "linux")
     hooks = tmp_path / "linux/hooks/6.12"
     hooks.mkdir(parents=True)
     (hooks / "feature.patch").write_text(_HOOK)

@@ -9,15 +9,17 @@ import pytest
 from firsttouch.building.host_tools import QEMU, cross_compile
 from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.overlay import patches_of
-from firsttouch.catalog.architectures import architecture_names, load_architecture
 from firsttouch.catalog.arms import Kernel, load_arm
+from firsttouch.catalog.kernels import load_architecture
 from firsttouch.errors import UserError
+from firsttouch.files import ARCHITECTURES
+from firsttouch.tables import names_in
 from firsttouch.vm.guest import port_for
 from tests.support.sources import fake_source
 
 
 def test_each_architecture_has_a_file_that_can_be_read() -> None:
-    assert architecture_names() == ["arm64", "x86-64"]
+    assert names_in(ARCHITECTURES) == ["arm64", "x86-64"]
     assert load_architecture().qemu == QEMU
     with pytest.raises(UserError, match="unknown architecture 'x86_64'"):
         load_architecture("x86_64")
@@ -35,7 +37,7 @@ def test_the_tools_have_no_prefix_on_a_host_of_the_architecture(
 def test_an_image_is_of_its_architectures_configuration_and_tools(tmp_path: Path) -> None:
     source = fake_source(tmp_path)
     images = [
-        kernel_of(Kernel("changed", architecture=name), source) for name in architecture_names()
+        kernel_of(Kernel("changed", architecture=name), source) for name in names_in(ARCHITECTURES)
     ]
     built = [image for image in images if isinstance(image, KernelImage)]
     assert [[file.name for file in image.fragments_in_order()] for image in built] == [
@@ -46,7 +48,7 @@ def test_an_image_is_of_its_architectures_configuration_and_tools(tmp_path: Path
         "6.12.1 with linux/", "6.12.1 with linux/ for x86-64",
     ]  # fmt: skip
     assert len({image.entry().path for image in built}) == 2
-    assert [port_for(Kernel("stock", architecture=name)) for name in architecture_names()] == [
+    assert [port_for(Kernel("stock", architecture=name)) for name in names_in(ARCHITECTURES)] == [
         "mmio", "pci",
     ]  # fmt: skip
 

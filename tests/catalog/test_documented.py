@@ -10,8 +10,8 @@ import pytest
 
 from firsttouch.catalog.arms import arm_names, load_arm
 from firsttouch.catalog.experiments import experiment_names, load_experiment
+from firsttouch.catalog.kernels import load_release, release_names
 from firsttouch.catalog.machines import Policy, load_machine, machine_names
-from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.files import REPOSITORY
 from firsttouch.tables import Fields
 

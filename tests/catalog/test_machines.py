@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import qemu_cpus
-from firsttouch.catalog.machines import expand, load_machine, machine_names
+from firsttouch.catalog.experiments import expand
+from firsttouch.catalog.machines import load_machine, machine_names
 from firsttouch.errors import UserError
 from firsttouch.vm.guest import Pmu
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog import releases
-from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.catalog import kernels
+from firsttouch.catalog.kernels import load_release, release_names
 from firsttouch.errors import UserError
 
 _SOURCE = """
@@ -20,7 +20,7 @@ objects = 1225
 
 @pytest.fixture
 def hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(releases, "LINUX", tmp_path)
+    monkeypatch.setattr(kernels, "LINUX", tmp_path)
     for name in ("6.12", "6.6", "10.0", "work-in-progress"):
         (tmp_path / "hooks" / name).mkdir(parents=True)
         (tmp_path / "hooks" / name / "source.toml").write_text(_SOURCE)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog.architectures import architecture_names
 from firsttouch.catalog.arms import Kernel, load_setting, setting_names, tried_arm
 from firsttouch.catalog.experiments import (
     Packages,
@@ -20,11 +19,13 @@ from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of
 from firsttouch.cli.results import selected
 from firsttouch.errors import UserError
+from firsttouch.files import ARCHITECTURES
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request, make_plan
 from firsttouch.lab.timed import plan_times
 from firsttouch.progress import Reporter
 from firsttouch.survey.tasks import all_tasks
+from firsttouch.tables import names_in
 from tests.support.contract import real_contract
 from tests.support.surveys import HOST as SURVEYED
 
@@ -65,16 +66,15 @@ _EXPERIMENTS = [name for name in experiment_names() if name != COUNT]
 @pytest.mark.parametrize("name", _EXPERIMENTS)
 def test_the_command_of_a_cell_asks_for_it_alone(name: str) -> None:
     experiment = load_experiment(name)
-    several = experiment.layouts > 1
     request = Request(experiments=(name,))
     quick = _cells(replace(request, quick=True)) if experiment.quick else []
     for cell in [*_cells(request), *quick]:
-        assert _parsed(cell.command(several=several)) == [cell]
+        assert _parsed(cell.command()) == [cell]
     other = replace(_cells(request)[0], layout=3)
-    assert _parsed(other.command(several=several)) == [other]
+    assert _parsed(other.command()) == [other]
 
 
-@pytest.mark.parametrize("architecture", architecture_names())
+@pytest.mark.parametrize("architecture", names_in(ARCHITECTURES))
 @pytest.mark.parametrize("name", _EXPERIMENTS)
 def test_the_command_of_a_timed_cell_times_it(name: str, architecture: str) -> None:
     request = Request(experiments=(name,), arms=("on",), architecture=architecture)
@@ -119,7 +119,7 @@ def test_the_command_of_a_cell_in_a_setting_names_it(name: str) -> None:
 def test_the_command_of_a_profiled_cell_profiles_it() -> None:
     request = Request(experiments=("zero-programs",), arms=("stock",), profile=True)
     for cell in _cells(request):
-        command = cell.command(several=True)
+        command = cell.command()
         assert command.startswith("firsttouch profile ")
         assert _parsed(command) == [cell]
 
@@ -127,7 +127,7 @@ def test_the_command_of_a_profiled_cell_profiles_it() -> None:
 def test_the_command_of_a_tried_cell_tries_its_arm() -> None:
     arm = tried_arm("mine", 0, "my.patch", Kernel("stock", (Path("my.patch"),)))
     cell = _cells(Request(experiments=("populate",), around=(load_setting("kpti-off"),)))[0]
-    words = shlex.split(replace(cell, arm="mine").command(tried=arm, several=True))
+    words = shlex.split(replace(cell, arm="mine").command(tried=arm))
     options = full_parser().parse_args(words[1:])
     assert words[1] == "try" and options.setting == ["kpti-off"]
     assert [(wanted.name, wanted.patches) for wanted in options.wanted] == [

@@ -3,7 +3,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from firsttouch.building.apt import unpack
 from firsttouch.building.programs import BENCH, INIT, ORDERS
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
-from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.cells import layout_of, parse_layouts
 from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.plan import Plan, Request, make_plan
@@ -30,21 +28,11 @@ from tests.lab.conftest import FakeLab
 from tests.support.contract import real_contract
 
 _BUSYBOX = Packages("trixie", ("busybox-static",))
-_SEVERAL = 'arms = ["stock", "on"]\nlayouts = 3\nruns = "read-fault"\n'
 
 
 def _plan(**asked: Any) -> Plan:
     asked = {"experiments": ("read-fault",), "arms": ("stock", "on"), **asked}
     return make_plan(Request(**asked), "6.12", real_contract())
-
-
-@pytest.fixture
-def several(own_entries: Path) -> Path:
-    """The file of an experiment that is read-fault in three layouts."""
-    text = re.sub(r"(?m)^arms = .*\n", "", (EXPERIMENTS / "read-fault.toml").read_text())
-    file = own_entries / "experiments/several.toml"
-    file.write_text(text.replace("[parameters]", f"{_SEVERAL}\n[parameters]", 1))
-    return file
 
 
 def test_a_number_decides_its_layout_on_every_host() -> None:
@@ -73,14 +61,6 @@ def test_each_cell_runs_in_each_layout_the_first_layout_of_all_first() -> None:
     assert len({cell.log_name for cell in three.cells}) == 3 * len(single.cells)
     grouped = {cell.identity for group in three.groups for cell in group}
     assert grouped == {cell.identity for cell in three.cells}
-
-
-def test_an_experiments_file_may_ask_for_several_and_a_request_for_others(several: Path) -> None:
-    for asked, layouts in (
-        ({}, {0, 1, 2}), ({"layouts": (5,)}, {5}), ({"quick": True}, {0}), ({"profile": True}, {0})
-    ):  # fmt: skip
-        plan = _plan(experiments=(several.stem,), **asked)
-        assert {cell.layout for cell in plan.cells} == layouts
 
 
 def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(fake_lab: FakeLab) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.debian import Configuration
-from firsttouch.catalog.releases import load_release
+from firsttouch.catalog.kernels import load_release
 from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import FAKE_CONFIGURATION, FAKE_LINUX, Firsttouch

@@ -12,9 +12,8 @@ from firsttouch.analysis.measurement import measure
 from firsttouch.building.programs import HOST_RECORDER, INIT, RECORDER, RootDisk
 from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import load_arm
-from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import RECORDED
-from firsttouch.catalog.experiments import load_experiment
+from firsttouch.catalog.experiments import load_catalog, load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes

@@ -10,7 +10,7 @@ import pytest
 
 from firsttouch.building.source import debian_source
 from firsttouch.building.store import MANIFEST
-from firsttouch.catalog.releases import load_release
+from firsttouch.catalog.kernels import load_release
 from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, parse_json

@@ -17,8 +17,8 @@ from firsttouch.building.programs import INIT
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.kernels import load_release, release_names
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.files import LINUX
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest

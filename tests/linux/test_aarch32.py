@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.vm.supervision import run_guest
 from tests.linux.conftest import HERE, MakeGuest, compiled
 

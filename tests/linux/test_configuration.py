@@ -17,7 +17,7 @@ from firsttouch.building.kernel import KernelImage
 from firsttouch.building.overlay import lay_over, patches_of
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel, Kind
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.files import LINUX
 from firsttouch.progress import Reporter
 from firsttouch.tables import read_toml

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.programs import FileDisk
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.supervision import run_guest
 from tests.linux.conftest import HERE, AddScript, MakeGuest, compiled

@@ -16,8 +16,8 @@ from _pytest.mark import ParameterSet
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.program_root import archive
 from firsttouch.building.programs import BENCH
+from firsttouch.catalog.kernels import release_names
 from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
-from firsttouch.catalog.releases import release_names
 from firsttouch.files import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter

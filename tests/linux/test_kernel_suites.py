@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import pytest
 
 from firsttouch.building.source import KernelSource
+from firsttouch.catalog.kernels import release_names
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.supervision import splats_in
 from tests.linux.conftest import AddScript, MakeGuest

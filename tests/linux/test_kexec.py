@@ -10,7 +10,7 @@ import pytest
 
 from firsttouch.building.program_root import archive
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm import qemu
 from tests.linux.conftest import HERE, MakeGuest, compiled

@@ -10,7 +10,7 @@ import pytest
 
 from firsttouch.building.programs import BENCH, RootDisk
 from firsttouch.catalog.experiments import Packages
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import parse_json

@@ -7,7 +7,7 @@ import pytest
 
 from firsttouch.building.programs import BENCH, RootDisk
 from firsttouch.catalog.experiments import load_experiment
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Clock
 from tests.linux.conftest import MakeGuest

@@ -16,7 +16,7 @@ from firsttouch.building.kernel import KernelImage
 from firsttouch.building.overlay import all_series, apply, link_tree, patches_of, write_series
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.files import LINUX
 
 pytestmark = pytest.mark.kernel

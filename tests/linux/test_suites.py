@@ -12,7 +12,7 @@ from _pytest.mark import ParameterSet
 
 from firsttouch.building.programs import FileDisk
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.errors import GuestError
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Clock, Guest

@@ -8,7 +8,7 @@ from firsttouch.building.kernel import KernelImage
 from firsttouch.building.overlay import EVERY
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel, Kind
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.kernels import release_names
 from firsttouch.files import LINUX
 
 _VARIANTS = LINUX / "configs/variants"

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
-from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiments import (
     Experiment,
     Params,
     Value,
     experiment_names,
+    load_catalog,
     load_experiment,
 )
 from firsttouch.files import EXPERIMENTS

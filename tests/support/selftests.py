@@ -11,7 +11,7 @@ from firsttouch.building.overlay import EVERY, lay_over, link_tree, patches_of
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages
-from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.catalog.kernels import load_release, release_names
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import LINUX, digest_files
 from firsttouch.progress import Reporter

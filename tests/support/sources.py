@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.releases import Release, load_release
+from firsttouch.catalog.kernels import Release, load_release
 from firsttouch.progress import Reporter
 
 

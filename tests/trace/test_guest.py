@@ -13,8 +13,8 @@ from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.kernel import kernel_of
 from firsttouch.building.programs import INIT, RECORDER
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.architectures import Port
 from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.kernels import Port
 from firsttouch.catalog.machines import load_machine
 from firsttouch.progress import Reporter
 from firsttouch.trace.events import Fault

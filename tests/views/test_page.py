@@ -11,8 +11,7 @@ import pytest
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.arms import tried_arm
-from firsttouch.catalog.collection import load_catalog
-from firsttouch.catalog.experiments import Params
+from firsttouch.catalog.experiments import Params, load_catalog
 from firsttouch.files import EXPERIMENTS
 from firsttouch.views.html.page import render, write_report
 from tests.support import made_results

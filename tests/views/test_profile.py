@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.catalog.collection import load_catalog
+from firsttouch.catalog.experiments import load_catalog
 from firsttouch.views.html.page import figure_files
 from firsttouch.views.profile import folded, print_profile
 from tests.support.results import make_profiled

@@ -8,7 +8,7 @@ from pathlib import Path
 from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.arms import Kernel, tried_arm
-from firsttouch.catalog.collection import load_catalog
+from firsttouch.catalog.experiments import load_catalog
 from firsttouch.views.changes import reply
 from tests.support.golden import Golden
 from tests.support.results import POPULATE, make_profiled, make_result

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from firsttouch.analysis.dataset import make_dataset
-from firsttouch.catalog.collection import load_catalog
+from firsttouch.catalog.experiments import load_catalog
 from firsttouch.files import EXPERIMENTS
 from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
 from firsttouch.tables import Fields, Json

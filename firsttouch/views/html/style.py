@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from firsttouch.catalog.arms import Arm
-from firsttouch.catalog.collection import Catalog
+from firsttouch.catalog.experiments import Catalog
 from firsttouch.views.html.svg import Symbol, Symbols
 
 _TEMPLATES = Path(__file__).parent / "templates"
