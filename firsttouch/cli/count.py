@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import select
 import shutil
 import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.profile import INSTRUCTIONS, USER, profiles_of, system_calls
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
@@ -26,25 +26,17 @@ from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, NO, PROCESSES, YES, Requ
 from firsttouch.lab.results import Result
 from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_change, format_list, format_value
+from firsttouch.quantities import format_list
 from firsttouch.tables import dump_json, parse_json
-from firsttouch.views.tables import Table, print_table
+from firsttouch.views.counts import STATE, Counted, counts_table, ended, names_table
+from firsttouch.views.tables import print_table, print_tables
 from firsttouch.views.terminal import output_console, plain
 
 SCHEMA = 1
 _SUITE = "trixie"
 _DEBIAN = "debian"
-# How a program ended: said before any count, because counts of other work say nothing.
-_STATE = ("exit_status", "output_bytes", "output_digest")
-# Counts of memory, and how much they may differ between kernels that do the same work.
-_MEMORY = {"peak_resident_bytes": 0.02, "thp_fault_alloc": 0.0}
 # The limit of the program's and the kernel's instructions.
 _ALL = "instructions"
-_PRINTED = (
-    "release", "arm", "root", "counts", "functions", "system_calls", "processes", "layouts"
-)  # fmt: skip
-# Lines of a table of functions or system calls.
-_FIRST = 12
 # Seconds without a byte of a pipe after which a message says what is waited for.
 _SILENCE = 1.0
 
@@ -70,33 +62,6 @@ _OPTIONS = f"""
 COMMAND...         a command with arguments; it gets what standard input has, if that is a file or
                    a pipe
 """
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A program's counts in each layout, on a kernel, in a root of the user's or ""."""
-
-    release: str
-    arm: str
-    root: str
-    layouts: Sequence[Mapping[str, float]]
-    functions: Mapping[str, int] = field(default_factory=dict)
-    system_calls: Mapping[str, int] = field(default_factory=dict)
-    processes: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def counts(self) -> Mapping[str, float]:
-        return self.layouts[0]
-
-    @property
-    def label(self) -> str:
-        """The head of its column."""
-        return f"{self.release} {self.arm} {self.root}".strip()
-
-    @property
-    def state(self) -> tuple[int, ...]:
-        """How the program ended: its exit status, its output's size and digest."""
-        return tuple(int(self.counts[name]) for name in _STATE)
 
 
 def count_options(parser: argparse.ArgumentParser) -> None:
@@ -166,10 +131,9 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.fail_if and len(before) + len(arms) * len(releases) * len(programs) < 2:
         raise UserError("--fail-if compares: give --against FILE, or two arms, releases or roots.")
     counted, status = list(before), 0
-    missing: dict[str, None] = {}
-    logs = []
+    missing, logs = dict[str, None](), list[str]()
     contract = parse_contract(ftbench_list(reporter))
-    for release, program in [(release, program) for release in releases for program in programs]:
+    for release, program in itertools.product(releases, programs):
         # As it was written: two may have the same name in other folders.
         root = str(program.root) if len(programs) > 1 else ""
         request = Request(
@@ -191,35 +155,30 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         dataset = make_dataset(untraced, outcome.catalog)
         status |= say_notes(dataset.notes, reporter)
         missing |= dict.fromkeys(why for gap in dataset.gaps for why in gap.reasons.values())
-        of_arms = _counts(dataset)
-        # In the order of the options: the last is compared with the first.
-        for arm in filter(of_arms.__contains__, arms):
-            named = _names(dataset, arm)
-            processes = processes_of(traced[arm]) if options.processes else {}
-            layouts = list(of_arms[arm].values())
-            counted.append(Counted(release, arm, root, layouts, *named, processes))
-    if status or not counted:
+        if not status:
+            # In the order of the options: the last is compared with the first.
+            for arm in arms:
+                processes = processes_of(traced[arm]) if options.processes else {}
+                counted.append(Counted(release, arm, root, *_counts(dataset, arm), processes))
+    if status:
         return 1
     if options.json:
-        columns = [
-            {name: getattr(each, name) for name in _PRINTED} for each in counted[len(before) :]
-        ]
+        columns = [{"counts": each.counts, **asdict(each)} for each in counted[len(before) :]]
         print(dump_json({"schema": SCHEMA, "command": options.command, "kernels": columns}), end="")
     else:
         console = output_console()
         console.print(plain(ended(counted)), soft_wrap=True)
-        print_table(table(counted, missing), console)
+        print_table(counts_table(counted, missing), console)
+        named = []
         if options.functions:
-            console.print()
             functions = [each.functions for each in counted]
-            print_table(names_table("kernel functions, instructions", counted, functions), console)
-            console.print()
             calls = [each.system_calls for each in counted]
-            print_table(names_table("system calls", counted, calls), console)
+            named.append(names_table("kernel functions, instructions", counted, functions))
+            named.append(names_table("system calls", counted, calls))
         if options.processes:
-            console.print()
             ran = [each.processes for each in counted]
-            print_table(names_table("processes, instructions", counted, ran), console)
+            named.append(names_table("processes, instructions", counted, ran))
+        print_tables(named, console)
         if logs:
             reporter.say(f"Its output is at the end of the kernel's log, in {format_list(logs)}.")
     first, last = counted[0].counts, counted[-1].counts
@@ -230,30 +189,23 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     return 1 if exceeded else counted[-1].state[0]
 
 
-def _counts(dataset: Dataset) -> Mapping[str, Mapping[int, Mapping[str, float]]]:
-    """Return the counts of each arm in each layout."""
-    counts: dict[str, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for row in dataset.rows:
-        for number, of_layout in enumerate(row.layouts or [row]):
-            for arm, value in of_layout.arms.items():
-                counts[arm][number][row.metric] = value
-    for layouts in counts.values():
-        for each in layouts.values():
-            each[_ALL] = each["instructions_user"] + each["instructions_kernel"]
-    return counts
+_Layouts = list[dict[str, float]]
 
 
-def _names(dataset: Dataset, arm: str) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    """Return the instructions of the kernel's functions, and the system calls by name."""
+def _counts(dataset: Dataset, arm: str) -> tuple[_Layouts, dict[str, int], dict[str, int]]:
+    """Return the counts in each layout, the kernel's functions, and the system calls by name."""
+    layouts = []
+    for case in (*dataset.cases, *dataset.further):
+        values = {metric.name: case.value(arm, metric.name) for metric in case.experiment.metrics}
+        counts = {name: value for name, value in values.items() if value is not None}
+        counts[_ALL] = counts["instructions_user"] + counts["instructions_kernel"]
+        layouts.append(counts)
     profile = profiles_of(dataset.cases[0]).get(arm)
     if profile is None:
-        return {}, {}
-    functions = {
-        name: counts[INSTRUCTIONS]
-        for name, counts in profile.functions.items()
-        if name != USER and counts.get(INSTRUCTIONS)
-    }
-    return functions, system_calls(profile)
+        return layouts, {}, {}
+    named = {name: each.get(INSTRUCTIONS, 0) for name, each in profile.functions.items()}
+    functions = {name: count for name, count in named.items() if name != USER and count}
+    return layouts, functions, system_calls(profile)
 
 
 def processes_of(result: Result) -> Mapping[str, int]:
@@ -277,76 +229,6 @@ def processes_of(result: Result) -> Mapping[str, int]:
     return ran
 
 
-def _words(metric: str) -> str:
-    return metric.replace("_", " ")
-
-
-def ended(counted: Sequence[Counted]) -> str:
-    """Return a sentence: whether the program ended alike on all kernels."""
-    ends = [f"exit status {each.state[0]}, {each.state[1]:,} bytes of output" for each in counted]
-    if len({each.state for each in counted}) > 1:
-        each_with = [f"{each.label} with {end}" for each, end in zip(counted, ends, strict=True)]
-        return (
-            "The outcomes differ, by status or output, so the counts do not compare: "
-            f"{'; '.join(each_with)}."
-        )
-    said = f"{'The same outcome on all kernels' if len(counted) > 1 else 'Ended'}: {ends[0]}."
-    for name, tolerated in _MEMORY.items():
-        values = [each.counts.get(name, 0.0) for each in counted]
-        if max(values) - min(values) > tolerated * max(values):
-            on = ", ".join(
-                f"{format_value(value)} on {each.label}"
-                for value, each in zip(values, counted, strict=True)
-            )
-            said += f" But its memory use differs: {_words(name)} {on}."
-    return said
-
-
-def table(counted: Sequence[Counted], missing: Iterable[str]) -> Table:
-    """Return the counts, a column for each kernel; the last is compared with the first.
-
-    `missing` has the reasons why other counts are not there.
-    """
-    layouts = list(zip(counted[0].layouts, counted[-1].layouts, strict=False))
-    spread = len(counted) > 1 and len(layouts) > 1
-    rows = []
-    for name in counted[0].counts:
-        if name not in _STATE:
-            changes = [change_percent(one.get(name), other.get(name)) for one, other in layouts]
-            known = [each for each in changes if each is not None]
-            ends = [format_change(end) for end in (min(known), max(known))] if known else ["-"]
-            values = [format_value(each.counts.get(name)) for each in counted]
-            row = [_words(name), *values, format_change(changes[0])]
-            rows.append([*row, " to ".join(ends)] if spread else row)
-    note = "; ".join(f"other counts are missing: {why}" for why in missing)
-    return _table("", counted, rows, note, [f"in {len(layouts)} layouts"] * spread)
-
-
-def names_table(
-    what: str, counted: Sequence[Counted], values: Sequence[Mapping[str, int]]
-) -> Table:
-    """Return `values` by name, the largest change first, or the largest value of one kernel."""
-    rows = {name: [each.get(name, 0) for each in values] for each in values for name in each}
-    order = sorted((-abs(row[-1] - row[0]), -max(row), name) for name, row in rows.items())
-    lines = [
-        [name, *(f"{value:,}" for value in rows[name]), f"{rows[name][-1] - rows[name][0]:+,}"]
-        for _, _, name in order[:_FIRST]
-    ]
-    left = len(rows) - _FIRST
-    return _table(what, counted, lines, f"{left:,} more: --json has all" if left > 0 else "")
-
-
-def _table(
-    head: str, counted: Sequence[Counted], rows: Sequence[Sequence[str]], note: str,
-    more: Sequence[str] = (),
-) -> Table:  # fmt: skip
-    """Return `rows` with a head; a single kernel has no change."""
-    heads = [head, *(each.label for each in counted), "change", *more]
-    if len(counted) == 1:
-        heads, rows = heads[:2], [row[:2] for row in rows]
-    return Table("", heads, rows, note)
-
-
 def _read(file: Path) -> list[Counted]:
     """Return what `--json` printed; UserError if it is something else."""
     answer = parse_json(file.read_text(errors="replace"), file)
@@ -361,6 +243,6 @@ def _read(file: Path) -> list[Counted]:
         )
         for kernel in answer.tables("kernels")
     ]  # fmt: skip
-    if not counted or not all(each.layouts and {*_STATE} <= each.counts.keys() for each in counted):
+    if not counted or not all(each.layouts and {*STATE} <= each.counts.keys() for each in counted):
         raise UserError(f"{file} has no counts: give an answer of `firsttouch count --json`.")
     return counted
