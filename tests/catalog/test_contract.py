@@ -47,12 +47,3 @@ def test_a_mistake_in_a_data_file_is_named_by_file_key_and_nearest(
     (own_entries / kind / f"{name}.toml").write_text(changed)
     with pytest.raises(UserError, match=mistake["says"]):
         load[kind](name)
-
-
-def test_values_that_a_user_or_a_machine_gives_are_held_to_the_same_bounds(
-    contract: Contract,
-) -> None:
-    experiment = load_experiment("populate")
-    contract.check_params(experiment, {"by": "ldadd", "size": 4096})
-    with pytest.raises(UserError, match="size is 100: give at least 4096"):
-        contract.check_params(experiment, {"by": "ldadd", "size": 100})

@@ -87,7 +87,7 @@ def test_results_that_cannot_be_shown_are_a_failure(
     fake_lab: FakeLab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nothing: Json = {"commands": [{"lines": [], "regions": []}], "not_modelled": []}
-    monkeypatch.setattr("tests.lab.conftest.fake_outcome", lambda _: nothing)
+    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", lambda *_, **__: nothing)
     monkeypatch.setattr("firsttouch.lab.run.guard", lambda *_: None)
     assert _lab(fake_lab, *_SMALL) == 1
     said = capsys.readouterr().err
