@@ -10,7 +10,7 @@ from firsttouch.files import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 101),
+    ("firsttouch/*.py", "files", 100),
     ("firsttouch/*.py", "lines", 17_415),
     ("docs/evidence/draw/*.py", "lines", 741),
     ("tests/*.py", "lines", 18_199),
