@@ -214,8 +214,7 @@ def test_a_store_in_no_certain_place_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("long", [0, 50_000])
-@pytest.mark.parametrize("damage", ["cut off", "changed", "empty", "not text", "removed"])
-def test_a_damaged_outcome_is_missing(own_cache: Path, damage: str, long: int) -> None:
+def test_a_damaged_outcome_is_missing(own_cache: Path, long: int) -> None:
     outcome: dict[str, Json] = {
         "commands": [{"lines": [{"page_faults": 12345, "more": "0123456789" * long}]}]
     }
@@ -225,18 +224,10 @@ def test_a_damaged_outcome_is_missing(own_cache: Path, damage: str, long: int) -
     file = outcome_place(_KEY)
     data = file.read_bytes()
     assert len(data) < 10_000
-    if damage == "removed":
-        file.unlink()
-    else:
-        file.write_bytes(
-            {
-                "cut off": data[:-10],
-                "changed": data[:40] + bytes([data[40] ^ 1]) + data[41:],
-                "empty": b"",
-                "not text": b"\xff\xfe{",
-            }[damage]
-        )
-    assert stored_outcome(_KEY) is None
+    changed = data[:40] + bytes([data[40] ^ 1]) + data[41:]
+    for damaged in (data[:-10], changed, b"", b"\xff\xfe{"):
+        file.write_bytes(damaged)
+        assert stored_outcome(_KEY) is None
 
 
 # -- list and prune

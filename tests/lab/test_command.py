@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch lab` from its options to its output, with fake guests."""
 
+import contextlib
 import json
+from pathlib import Path
 
 import pytest
 
 from firsttouch.cli.main import main
 from firsttouch.errors import GuestError
+from firsttouch.lab.results import read_results
 from firsttouch.tables import Json
 from tests.lab.conftest import FakeLab
+from tests.support.full_disk import small_disk
 
 pytestmark = pytest.mark.long
 
@@ -92,3 +96,22 @@ def test_results_that_cannot_be_shown_are_a_failure(
     assert _lab(fake_lab, *_SMALL) == 1
     said = capsys.readouterr().err
     assert said.count("firsttouch: a result: lines is empty: its command printed nothing.") == 1
+
+
+def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
+    fake_lab: FakeLab, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with small_disk(tmp_path / "small", 1 << 20) as disk:
+        filler = disk / "filler"
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        words = ["lab", *_SMALL, "--out", str(disk)]
+        assert main(words) == 2
+        (sentence,) = [line for line in capfd.readouterr().err.splitlines() if "No space" in line]
+        assert sentence.startswith("firsttouch: ") and "--out" in sentence
+        ran = len(fake_lab.ran)
+        filler.unlink()
+        # Results are in the store, and are written when there is room again.
+        assert main(words) == 0
+        assert len(read_results(disk)) == ran == len(fake_lab.ran)

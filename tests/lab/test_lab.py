@@ -4,7 +4,6 @@
 import contextlib
 import json
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,9 +21,7 @@ from firsttouch.tables import Fields, parse_json
 from firsttouch.vm.guest import Clock, Guest
 from firsttouch.vm.supervision import run_guest
 from tests.conftest import Firsttouch
-from tests.support.full_disk import small_disk
 from tests.support.kernels import releases_with_stock
-from tests.support.warm import Finished
 
 pytestmark = pytest.mark.kernel
 
@@ -186,33 +183,6 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
     for touching in (1, 2):
         with pytest.raises(GuestError, match=hidden):
             check_double_fault(lambda command: run(command, "parallel", 2), touching)
-
-
-def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
-    stock_image: Path, firsttouch: Firsttouch, tmp_path: Path
-) -> None:
-    with small_disk(tmp_path / "small", 1 << 20) as disk:
-        command = firsttouch.command("lab", *_KILLED, "--out", disk)
-
-        def run() -> Finished:
-            return subprocess.run(
-                command, env=firsttouch.environment(), cwd=tmp_path,
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
-
-        filler = disk / "filler"
-        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while file.write(bytes(4096)):
-                pass
-        done = run()
-        filler.unlink()
-        assert run().returncode == 0
-        # Results are in the store, and are written when there is room again.
-        assert len(read_results(disk)) == 3
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    (sentence,) = [line for line in done.stderr.splitlines() if "No space left" in line]
-    assert sentence.startswith("firsttouch: ") and "--out" in sentence
 
 
 # -- runs that are killed

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import UNKNOWN, USER, Profile, profiles_of
 from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.plan import Request, make_plan
-from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
-from tests.lab.conftest import FakeLab
+from tests.lab.conftest import FakeLab, measured
 from tests.support.contract import real_contract
 
 _SMALL = Request(
@@ -29,9 +27,7 @@ _PAGES = (16 << 20) >> 12
 
 @pytest.fixture(scope="module")
 def run(
-    images: Callable[[str, bool], Path],
-    reporter: Reporter,
-    tmp_path_factory: pytest.TempPathFactory,
+    images: Callable[[str, bool], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Request], Case]:
     """Return a function that measures the one case of a request."""
     for changed in (False, True):
@@ -39,9 +35,7 @@ def run(
 
     def measure(request: Request) -> Case:
         out = tmp_path_factory.mktemp("out")
-        outcome = run_lab(dataclasses.replace(request, out=out), real_contract(), reporter)
-        assert not outcome.failures
-        (case,) = make_dataset(outcome.results, outcome.catalog).cases
+        (case,) = measured(dataclasses.replace(request, out=out)).cases
         return case
 
     return measure

@@ -15,8 +15,7 @@ from firsttouch.files import digest, digest_file
 from firsttouch.vm.guest import Guest, Pmu
 from firsttouch.vm.qemu import device_tree, guest_key
 from firsttouch.vm.supervision import run_guest
-from tests.support import fake_qemu
-from tests.vm.conftest import MakeGuest
+from tests.vm.conftest import FakeQemu, MakeGuest
 
 pytestmark = pytest.mark.long
 
@@ -87,15 +86,14 @@ def test_the_same_bytes_in_another_place_have_the_same_key(
 
 @pytest.mark.parametrize("folder", ["guest", "with, a comma"])
 def test_the_key_is_of_what_was_run(
-    make_guest: MakeGuest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+    make_guest: MakeGuest, qemu: FakeQemu, tmp_path: Path, folder: str
 ) -> None:
     """The key is the digest of QEMU's arguments, with the digest of each file for its path."""
     # The plugin is not there to write its counts.
     guest = replace(make_guest(tmp_path / folder), cpus=2, nodes=2, pmu=None)
-    fake = fake_qemu.install(tmp_path / "tools", monkeypatch)
-    fake.answer('\n{"command": 0, "status": 0}\n{"commands": 1}\n')
+    qemu.answer('\n{"command": 0, "status": 0}\n{"commands": 1}\n')
     run_guest(guest, tmp_path / folder / "log")
-    seen = json.loads(fake.seen.read_text())
+    seen = json.loads(qemu.seen.read_text())
     names = {path: f"sha256:{value}" for path, value in seen["paths"].items()}
     written = {"log": "kernel log", "results": "results"}
     found = {path: written[Path(path).name] for path in names if Path(path).name in written}
@@ -106,8 +104,8 @@ def test_the_key_is_of_what_was_run(
         for path in sorted(names, key=len, reverse=True):
             word = word.replace(path, names[path])
         arguments.append(word)
-    qemu = digest_file(fake.program)
-    assert guest_key(guest) == digest({"QEMU": qemu, "arguments": arguments})
+    whole = {"QEMU": digest_file(qemu.program), "arguments": arguments}
+    assert guest_key(guest) == digest(whole)
 
 
 def test_a_cpu_that_qemu_has_not_is_named_before_its_device_tree_is_read() -> None:

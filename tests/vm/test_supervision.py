@@ -11,9 +11,7 @@ import pytest
 from firsttouch.errors import GuestError
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.supervision import StoppedError, run_guest
-from tests.support import fake_qemu
-from tests.support.fake_qemu import FakeQemu
-from tests.vm.conftest import MakeGuest
+from tests.vm.conftest import FakeQemu, MakeGuest
 
 _DONE = '{"a": 1}\n\n{"command": 0, "status": 0}\n{"commands": 1}\n'
 
@@ -21,11 +19,6 @@ _DONE = '{"a": 1}\n\n{"command": 0, "status": 0}\n{"commands": 1}\n'
 @pytest.fixture
 def guest(make_guest: MakeGuest, tmp_path: Path) -> Guest:
     return replace(make_guest(tmp_path / "guest"), pmu=None)
-
-
-@pytest.fixture
-def qemu(guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
-    return fake_qemu.install(tmp_path / "tools", monkeypatch)
 
 
 @pytest.mark.parametrize(

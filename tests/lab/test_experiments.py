@@ -1,18 +1,45 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Operations on memory, counted in guests: what has less to do costs less."""
+"""Experiments in guests with the modelled PMU: knees of caches, and what has less to do."""
 
 from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.dataset import spreads
 from firsttouch.lab.plan import Request
-from firsttouch.lab.run import run_lab
-from firsttouch.progress import Reporter
-from tests.support.contract import real_contract
+from tests.lab.conftest import measured
 from tests.support.kernels import releases_with_stock
 
 pytestmark = pytest.mark.kernel
+
+
+@pytest.mark.parametrize(("machine", "ways"), [("thunderx2", 8), ("neoverse-n1", 4)])
+def test_set_conflict_has_its_knee_at_the_ways(tmp_path: Path, machine: str, ways: int) -> None:
+    request = Request(machines=(machine,), experiments=("set-conflict",), out=tmp_path)
+    per_read = {
+        case.number("n"): (case.value("stock", "l1d_misses") or 0)
+        / (case.number("n") * case.number("rounds"))
+        for case in measured(request).cases
+    }
+    assert sorted(per_read) == list(range(1, 2 * ways + 3))
+    assert max(n for n, misses in per_read.items() if misses <= 0.01) == ways
+    assert per_read[ways + 1] == pytest.approx(1.0, abs=0.005)
+
+
+def test_zero_conflict_loses_its_worst_case_and_keeps_its_mean(tmp_path: Path) -> None:
+    request = Request(machines=("thunderx2",), experiments=("zero-conflict",), out=tmp_path)
+    dataset = measured(request)
+    found = {(each.level, each.arm): each for each in spreads(dataset, *dataset.platforms())}
+    stock, several = found["L2", "stock"], found["L2", "color-l2"]
+    assert stock.worst == pytest.approx(9, rel=0.01)
+    assert several.worst <= 1.05 * several.mean
+    assert several.mean == pytest.approx(9 / 8, rel=0.05)
+    # Colours do not change the mean.
+    assert several.mean == pytest.approx(stock.mean, rel=0.05)
+    checked = [row for row in dataset.rows if row.metric == "hot_lines_checked"]
+    assert checked
+    assert all(value == 8 for row in checked for value in row.arms.values())
+
 
 # By operation: kinds of memory, from the one with the least to do.
 ORDERS = {
@@ -22,14 +49,11 @@ ORDERS = {
 }
 
 
-def _kernel(request: Request, reporter: Reporter) -> dict[str, dict[str, float]]:
+def _kernel(request: Request) -> dict[str, dict[str, float]]:
     """Return kernel instructions by kind of memory and arm."""
-    outcome = run_lab(request, real_contract(), reporter)
-    assert not outcome.failures
-    rows = make_dataset(outcome.results, outcome.catalog).rows
     return {
         str(row.case.params["memory"]): {arm: count for arm, count in row.arms.items() if count}
-        for row in rows
+        for row in measured(request).rows
         if row.metric == "instructions_kernel"
     }
 
@@ -37,7 +61,7 @@ def _kernel(request: Request, reporter: Reporter) -> dict[str, dict[str, float]]
 @pytest.mark.parametrize("release", releases_with_stock())
 @pytest.mark.parametrize(("experiment", "operation"), ORDERS)
 def test_what_has_less_to_do_costs_less(
-    experiment: str, operation: str, release: str, reporter: Reporter, tmp_path: Path
+    experiment: str, operation: str, release: str, tmp_path: Path
 ) -> None:
     kinds = ORDERS[experiment, operation]
     request = Request(
@@ -47,7 +71,7 @@ def test_what_has_less_to_do_costs_less(
         settings={"operation": (operation,), "memory": kinds},
         out=tmp_path,
     )
-    counts = {kind: of_arms["stock"] for kind, of_arms in _kernel(request, reporter).items()}
+    counts = {kind: of_arms["stock"] for kind, of_arms in _kernel(request).items()}
     assert sorted(kinds, key=counts.__getitem__) == list(kinds)
     # A base page costs several times what a page of a larger folio does.
     assert counts["4k"] > 4 * counts["2m"]
@@ -58,7 +82,7 @@ def test_what_has_less_to_do_costs_less(
 
 @pytest.mark.parametrize("release", releases_with_stock())
 def test_folios_that_are_given_back_stay_on_the_lists_of_the_cpu(
-    release: str, reporter: Reporter, tmp_path: Path
+    release: str, tmp_path: Path
 ) -> None:
     """Stock gives the CPU's lists back to the zone at each folio; linux/ from high_min on."""
     request = Request(
@@ -69,5 +93,5 @@ def test_folios_that_are_given_back_stay_on_the_lists_of_the_cpu(
         size=4 << 20,
         out=tmp_path,
     )
-    counts = _kernel(request, reporter)
+    counts = _kernel(request)
     assert counts["16k"]["off"] < 0.95 * counts["16k"]["stock"]
