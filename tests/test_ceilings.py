@@ -13,7 +13,7 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
     ("firsttouch/*.py", "lines", 17_415),
     ("docs/evidence/draw/*.py", "lines", 741),
-    ("tests/*.py", "lines", 18_199),
+    ("tests/*.py", "lines", 18_143),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
