@@ -125,7 +125,7 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     source = None
     if request.source or has_debian_source(release):
         source = source_of(request, release, reporter)
-        check_changes(parts_of(plan, plan.cells), source)
+        check_changes(parts_of(plan, plan.groups), source)
     builds, missing = forecast(plan, source)
     work = [f"builds {format_number_of(builds, 'kernels')}"] * bool(builds)
     if missing:
@@ -144,7 +144,7 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
 
 def forecast(plan: Plan, source: KernelSource | None) -> tuple[int, int]:
     """Return how many kernels a run builds, and guests it runs; without a source, all."""
-    places = {part: stored_part(part, source) for part in parts_of(plan, plan.cells)}
+    places = {part: stored_part(part, source) for part in parts_of(plan, plan.groups)}
     builds = sum(
         # What Debian built is fetched in seconds.
         isinstance(part, Kernel) and part.kind != "debian" and not place
@@ -154,7 +154,7 @@ def forecast(plan: Plan, source: KernelSource | None) -> tuple[int, int]:
     if source:
         made = Parts(source, {part: place for part, place in places.items() if place})
         for group in plan.groups:
-            if made.places.keys() >= set(parts_of(plan, group)):
+            if made.places.keys() >= set(parts_of(plan, [group])):
                 missing -= stored_outcome(make_job(plan, group, made).key) is not None
     return builds, missing
 

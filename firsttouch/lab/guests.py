@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,41 +38,23 @@ class Parts:
     places: Mapping[Part, Path]
 
 
-def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
-    """Return what guests of cells need, each part once, in the order in which it is made.
+def parts_of(plan: Plan, groups: Iterable[tuple[Cell, ...]]) -> list[Part]:
+    """Return what the guests of groups need, each part once, in the order in which it is made.
 
     Kernels come last, as their builds take longest; those with changes of the user's, which are
     the most likely to fail, are the first of them.
     """
-    parts: dict[Part, None] = {PMU: None}
-    kernels = set()
-    for cell in cells:
-        experiment, kernel = plan.catalog.experiments[cell.experiment], plan.arm(cell).kernel
-        kernels.add(kernel)
-        wanted: list[Part] = [_init_of(kernel), program_of(cell, kernel)]
-        wanted += [disk] if (disk := disk_of(experiment, cell.params)) else []
-        if experiment.program:
-            wanted.append(RootArchive(experiment.program))
-        elif experiment.scripts:
-            wanted.append(RECORDER)
-        parts |= dict.fromkeys(wanted)
-    ordered = sorted(sorted(kernels, reverse=True), key=lambda kernel: not kernel.label)
-    return [*parts, *ordered]
+    parts: dict[Part, None] = {}
 
+    def want(part: Part) -> Path:
+        parts[part] = None
+        return Path("part")
 
-def _init_of(kernel: Kernel) -> Program:
-    return replace(INIT, architecture=kernel.architecture)
-
-
-def program_of(cell: Cell, kernel: Kernel) -> Program:
-    order = layout_of(cell.layout).order
-    return replace(BENCH, order=order, architecture=kernel.architecture)
-
-
-def disk_of(experiment: Experiment, params: Params) -> FileDisk | RootDisk | None:
-    if experiment.file_size:
-        return FileDisk(int(params[experiment.file_size]))
-    return RootDisk(experiment.root) if experiment.root else None
+    for cells in groups:
+        _guest(cells, plan, want)
+    kernels = [part for part in parts if isinstance(part, Kernel)]
+    others = [part for part in parts if not isinstance(part, Kernel)]
+    return [*others, *sorted(kernels, key=lambda kernel: not kernel.label)]
 
 
 def stored_part(part: Part, source: KernelSource | None) -> Path | None:
@@ -82,7 +64,7 @@ def stored_part(part: Part, source: KernelSource | None) -> Path | None:
 
 
 def build_parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
-    parts = parts_of(plan, plan.cells)
+    parts = parts_of(plan, plan.groups)
     check_changes(parts, source)
     makers = [kernel_of(part, source) if isinstance(part, Kernel) else part for part in parts]
     places = {part: maker.obtain(reporter) for part, maker in zip(parts, makers, strict=True)}
@@ -152,41 +134,52 @@ def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
 
 
 def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
-    guest, experiment = _guest(cells, plan, parts), plan.catalog.experiments[cells[0].experiment]
+    guest = _guest(cells, plan, parts.places.__getitem__)
+    experiment = plan.catalog.experiments[cells[0].experiment]
     return Job(guest, guest_key(guest), cells, parts.source, plan.arm(cells[0]), experiment)
 
 
-def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
+def _guest(cells: tuple[Cell, ...], plan: Plan, place: Callable[[Part], Path]) -> Guest:
+    """Return the guest of `cells`; `place` returns where a part is."""
     first = cells[0]
     experiment, arm = plan.catalog.experiments[first.experiment], plan.arm(first)
-    setting = plan.around[first.setting]
-    disk = disk_of(experiment, first.params)
-    program = experiment.program
-    root = RootArchive(program) if program else None
+    setting, machine = plan.around[first.setting], plan.catalog.machines[first.machine]
+    layout, architecture = layout_of(first.layout), arm.kernel.architecture
+    files: dict[str, Path | bytes] = {
+        FTBENCH: place(replace(BENCH, order=layout.order, architecture=architecture))
+    }
+    # The scripts of these cells alone: others must not change the key.
+    for name in sorted({str(cell.params["program"]) for cell in cells if experiment.scripts}):
+        files[f"{_SCRIPTS}/{name}"] = experiment.scripts[name].encode()
+    disk: FileDisk | RootDisk | None = None
+    if experiment.file_size:
+        disk = FileDisk(int(first.params[experiment.file_size]))
+    elif experiment.root:
+        disk = RootDisk(experiment.root)
+    program, root = experiment.program, None
+    if program:
+        root = RootArchive(program)
+        # Without one it would wait for keys of the console.
+        files["/input"] = program.input or Path(os.devnull)
+    elif experiment.scripts:
+        files[_RECORDER] = place(RECORDER)
     more = "".join(f" {part.arguments}" for part in (disk, root) if part)
+    image = place(arm.kernel)
     wanted = {metric.name for metric in experiment.metrics}
     pmu = None
     if first.profile:
-        symbols = parts.places[arm.kernel].with_name(SYMBOLS)
-        pmu = Pmu(parts.places[PMU], caches=True, symbols=symbols)
+        pmu = Pmu(place(PMU), caches=True, symbols=image.with_name(SYMBOLS))
     elif not wanted.isdisjoint({*COUNTED, *COMBINED, *MODELLED}):
-        pmu = Pmu(parts.places[PMU], caches=not wanted.isdisjoint(MODELLED))
-    machine = plan.catalog.machines[first.machine]
-    layout = layout_of(first.layout)
+        pmu = Pmu(place(PMU), caches=not wanted.isdisjoint(MODELLED))
     return Guest(
-        image=parts.places[arm.kernel],
-        init=parts.places[_init_of(arm.kernel)],
+        image=image,
+        init=place(replace(INIT, architecture=architecture)),
         machine=machine,
         boot=(*machine.boot_words(arm.boot), *layout.words),
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
-        files={
-            FTBENCH: parts.places[program_of(first, arm.kernel)],
-            **_recorder(experiment, cells, parts),
-            # Without one it would wait for keys of the console.
-            **({"/input": program.input or Path(os.devnull)} if program else {}),
-        },
-        disk=parts.places[disk] if disk else None,
-        archive=parts.places[root] if root else None,
+        files=files,
+        disk=place(disk) if disk else None,
+        archive=place(root) if root else None,
         memory=program.memory if program else MEMORY,
         nodes=program.nodes if program else 1,
         cpus=first.cpus if "cpus" in first.params else setting.cpus or 1,
@@ -195,19 +188,6 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         port=port_for(arm.kernel),
         kaslr_seed=layout.kaslr_seed,
     )
-
-
-def _recorder(
-    experiment: Experiment, cells: tuple[Cell, ...], parts: Parts
-) -> dict[str, Path | bytes]:
-    """Return the recorder and the scripts of `cells` alone: others must not change their key."""
-    if not experiment.scripts:
-        return {}
-    names = {str(cell.params["program"]) for cell in cells}
-    scripts: dict[str, Path | bytes] = {
-        f"{_SCRIPTS}/{name}": experiment.scripts[name].encode() for name in sorted(names)
-    }
-    return scripts if experiment.program else {_RECORDER: parts.places[RECORDER], **scripts}
 
 
 def arguments(experiment: Experiment, params: Params) -> str:

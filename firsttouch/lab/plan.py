@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,7 +25,6 @@ from firsttouch.catalog.experiments import (
     Experiment,
     Params,
     UserProgram,
-    Value,
     expand,
     experiment_names,
     load_catalog,
@@ -125,16 +125,22 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
         contract.check(experiment)
     if request.size is not None:
         check_size(request.size)
-    cells: dict[str, Cell] = {}
+    wanted = {name: _meant(given) for name, given in request.settings.items()}
+    cells: list[Cell] = []
     groups: list[tuple[Cell, ...]] = []
     seen: list[Params] = []
-    for (name, setting), experiment in itertools.product(where, experiments):
-        every = _all_params(experiment, machines[name], request.size)
-        seen += every.values()
-        chosen = {key: params for key, params in every.items()
-                  if _is_chosen(params, request.settings)}  # fmt: skip
-        measured = every if experiment.one_guest and chosen else chosen
-        for params in measured.values():
+    for (machine, setting), experiment in itertools.product(where, experiments):
+        every = _all_params(experiment, machines[machine], request.size)
+        seen += every
+        chosen = [
+            params
+            for params in every
+            if all(str(params.get(name)) in values for name, values in wanted.items())
+        ]
+        if not chosen:
+            continue
+        measured = every if experiment.one_guest else chosen
+        for params in measured:
             contract.check_params(experiment, params)
             if request.profile and params.get("cpus", 1) != 1:
                 raise UserError(
@@ -142,26 +148,27 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
                     f"{params['cpus']}: select others by --set cpus=1."
                 )
         layouts = request.layouts or (0,)
-        of_arms = asked or [load_arm(arm) for arm in dict.fromkeys(experiment.arms)]
-        made: dict[tuple[object, str, int], Cell] = {}
-        for layout, arm in itertools.product(layouts, of_arms):
+        arms = asked or [load_arm(arm) for arm in dict.fromkeys(experiment.arms)]
+        for arm in arms:
             if arm.kernel.kind == "debian" and (experiment.file_size or experiment.root):
                 raise UserError(
                     f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
                     f"leave out the arm {arm.name}, or name other experiments."
                 )
-            for key, params in measured.items():
-                made[key, arm.name, layout] = Cell(
-                    release, arm.name, name, experiment.name, params, layout, request.profile,
-                    setting.name,
-                )  # fmt: skip
-            of_arm = [made[key, arm.name, layout] for key in measured]
-            groups += [tuple(of_arm)] * bool(of_arm) if experiment.one_guest else [
-                (cell,) for cell in of_arm
-            ]  # fmt: skip
-        for key, arm, layout in itertools.product(chosen, of_arms, layouts):
-            cell = made[key, arm.name, layout]
-            cells[cell.identity] = cell
+        made = {
+            (arm.name, layout): tuple(
+                Cell(release, arm.name, machine, experiment.name, params, layout, request.profile,
+                     setting.name)
+                for params in measured
+            )
+            # The first layout of all first.
+            for layout, arm in itertools.product(layouts, arms)
+        }  # fmt: skip
+        for run in made.values():
+            groups += [run] if experiment.one_guest else [(cell,) for cell in run]
+        for place, params in enumerate(measured):
+            if params in chosen:
+                cells += [made[arm.name, layout][place] for arm in arms for layout in layouts]
     _check_settings(request, seen)
     if not cells:
         values = " ".join(
@@ -169,7 +176,7 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
         )
         raise UserError(f"no cell has {values}: give values that occur together in an experiment.")
     around = {setting.name: setting for setting in request.around}
-    return Plan(tuple(cells.values()), tuple(groups), catalog, request.quick, around)
+    return Plan(tuple(cells), tuple(groups), catalog, request.quick, around)
 
 
 def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
@@ -192,9 +199,7 @@ def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
     return [experiment.quickly() for experiment in chosen if experiment.quick is not None]
 
 
-def _all_params(
-    experiment: Experiment, machine: Machine, size: int | None
-) -> dict[tuple[tuple[str, Value], ...], Params]:
+def _all_params(experiment: Experiment, machine: Machine, size: int | None) -> list[Params]:
     """Return the parameters of each cell on a machine, with the size that was asked for.
 
     That may make several combinations equal: one of them is left.
@@ -205,33 +210,25 @@ def _all_params(
         for listed in experiment.combinations()
         for params in expand(listed, machine)
     ]
-    return {tuple(params.items()): params for params in every}
+    return list({tuple(params.items()): params for params in every}.values())
 
 
-def _is_chosen(params: Params, settings: Mapping[str, Sequence[str]]) -> bool:
-    """Tell whether a cell with `params` has a value of each parameter that the user gave --set."""
-    return all(
-        name in params and any(_is_same(params[name], value) for value in values)
-        for name, values in settings.items()
-    )
-
-
-def _is_same(value: Value, given: str) -> bool:
-    """Tell whether a parameter's value is the given one; as a size, 64M equals 67108864."""
-    try:
-        return str(value) == given or (isinstance(value, int) and parse_size(given) == value)
-    except ValueError:
-        return False
+def _meant(given: Iterable[str]) -> set[str]:
+    """Return the values that --set gives a parameter; as a size, 64M is 67108864, too."""
+    values = set(given)
+    for text in given:
+        with contextlib.suppress(ValueError):
+            values.add(str(parse_size(text)))
+    return values
 
 
 def _check_settings(request: Request, seen: Sequence[Params]) -> None:
     """Raise UserError for --set of a parameter or value that no cell has."""
     for name, given in request.settings.items():
-        values = {params[name] for params in seen if name in params}
+        values = {str(params[name]) for params in seen if name in params}
         for wanted in given:
             if not values:
                 near = nearest(name, {each for params in seen for each in params})
                 raise UserError(f"--set {name}={wanted}: no such parameter; {near}")
-            if not any(_is_same(value, wanted) for value in values):
-                near = nearest(wanted, map(str, values))
-                raise UserError(f"--set {name}={wanted}: no such value; {near}")
+            if values.isdisjoint(_meant([wanted])):
+                raise UserError(f"--set {name}={wanted}: no such value; {nearest(wanted, values)}")

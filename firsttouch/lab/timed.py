@@ -22,7 +22,7 @@ from firsttouch.catalog.kernels import Architecture, load_architecture
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable, digest, digest_bytes
 from firsttouch.lab.cells import Cell, host_name
-from firsttouch.lab.guests import Job, Parts, arguments, build_parts, disk_of, make_jobs
+from firsttouch.lab.guests import Job, Parts, arguments, build_parts, make_jobs
 from firsttouch.lab.outcomes import printed_objects
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import (
@@ -120,7 +120,8 @@ def _can_be_timed(
     """Tell whether a cell is first touches as a whole, which a guest of this host can do."""
     values = [str(value) for listed in experiment.parameters.values() for value in listed]
     return not (
-        disk_of(experiment, cell.params)
+        experiment.file_size
+        or experiment.root
         or experiment.scripts
         or any(value.startswith("@") for value in values)
         or "--timeline" in experiment.options

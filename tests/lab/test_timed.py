@@ -85,7 +85,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
 
     def parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
         places = {}
-        for part in parts_of(plan, plan.cells):
+        for part in parts_of(plan, plan.groups):
             name = "tried" if getattr(part, "label", "") else getattr(part, "kind", "")
             if not isinstance(part, Kernel):
                 name = getattr(part, "product", "disk")
