@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from firsttouch.building.host_tools import DTC, find_tool
 from firsttouch.building.store import locked
@@ -25,12 +25,7 @@ from firsttouch.lab.cells import Cell, host_name
 from firsttouch.lab.guests import Job, Parts, arguments, build_parts, make_jobs
 from firsttouch.lab.outcomes import printed_objects
 from firsttouch.lab.plan import Plan, Request, make_plan
-from firsttouch.lab.results import (
-    Boot,
-    Result,
-    Times,
-    write_results,
-)
+from firsttouch.lab.results import Boot, Result, Times, write_results
 from firsttouch.lab.run import release_of, source_of
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
@@ -39,7 +34,6 @@ from firsttouch.vm.host import (
     check_kvm,
     choose_cpus,
     condition,
-    disturbances,
     host_machine,
     read_host,
 )
@@ -145,79 +139,76 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        parts = build_parts(source, timed.plan, reporter)
-        bench = _Bench(timed, parts, request)
+        jobs = _timed_jobs(timed, build_parts(source, timed.plan, reporter))
+        host = read_host(timed.cpus)
+        results = {
+            cell.identity: Result(
+                digest([job.key, host.processor, host.kernel, cell.identity]),
+                cell,
+                (),
+                None,
+                replace(job.provenance(cell), host=host),
+                request.quick,
+            )
+            for job in jobs
+            for cell in job.cells
+        }
         if timed.note:
             reporter.say(timed.note)
         with reporter.step("Measuring", "rounds", rounds) as step:
             for number in range(1, rounds + 1):
                 for arm in timed.arms[:: 1 if number % 2 else -1]:
-                    bench.boot(number, arm)
-                times = bench.times()
-                write_results(request.out, times, "kvm")
+                    of_arm = [job for job in jobs if job.arm.name == arm]
+                    log = request.out / "log" / f"time-{number}-{arm}.log"
+                    boot, printed = _boot(of_arm, number, log, timed.cpus)
+                    for cell, lines in printed.items():
+                        before = results[cell]
+                        results[cell] = replace(
+                            before, lines=(*before.lines, *lines), boots=(*before.boots, boot)
+                        )
+                write_results(request.out, results.values(), "kvm")
                 step.advance()
-    return times
+    return tuple(results.values())
 
 
-class _Bench:
-    """Boots the guests of a plan on this host, and has what they printed."""
-
-    def __init__(self, timed: TimedPlan, parts: Parts, request: Request) -> None:
-        self._request, self._cpus = request, timed.cpus
-        self._architecture = load_architecture(request.architecture)
-        self._host = read_host(timed.cpus)
-        sizes = [cell.params.get("size") for cell in timed.plan.cells]
-        memory = max(size if isinstance(size, int) else _SIZE for size in sizes) + _REST
-        self._jobs = defaultdict[str, list[Job]](list)
-        for job in make_jobs(timed.plan, parts):
-            guest = replace(
-                job.guest,
-                commands=tuple(
-                    f"{command} --repeat {_REPEATS} --counters core"
-                    for command in job.guest.commands
-                ),
-                timing="hardware",
-                pmu=None,
-                memory=memory,
-                pinned=timed.cpus[: job.guest.cpus],
-            )
-            self._jobs[job.arm.name].append(replace(job, guest=guest, key=guest_key(guest)))
-        self._boots = defaultdict[str, list[Boot]](list)
-        # By identity of the cell.
-        self._lines = defaultdict[str, list[Mapping[str, Json]]](list)
-
-    def times(self) -> Times:
-        during = [boot.host for boots in self._boots.values() for boot in boots]
-        disturbed = tuple(disturbances(self._host.before, during, self._cpus))
-        return tuple(
-            Result(
-                digest([job.key, self._host.processor, self._host.kernel, cell.identity]),
-                cell,
-                tuple(self._lines[cell.identity]),
-                None,
-                replace(job.provenance(cell), host=self._host, disturbed=disturbed),
-                self._request.quick,
-                tuple(self._boots[arm]),
-            )
-            for arm, jobs in self._jobs.items()
-            for job in jobs
-            for cell in job.cells
+def _timed_jobs(timed: TimedPlan, parts: Parts) -> list[Job]:
+    """Return the guests of all arms, in the order of the plan, as KVM runs them."""
+    sizes = [cell.params.get("size") for cell in timed.plan.cells]
+    memory = max(size if isinstance(size, int) else _SIZE for size in sizes) + _REST
+    more = f" --repeat {_REPEATS} --counters core"
+    jobs = []
+    for job in make_jobs(timed.plan, parts):
+        guest = replace(
+            job.guest,
+            commands=tuple(command + more for command in job.guest.commands),
+            timing="hardware",
+            pmu=None,
+            memory=memory,
+            pinned=timed.cpus[: job.guest.cpus],
         )
+        jobs.append(replace(job, guest=guest, key=guest_key(guest)))
+    return jobs
 
-    def boot(self, number: int, arm: str) -> None:
-        """Boot the guests of an arm once; GuestError if one of them fails."""
-        # Every boot has a layout of its own, the same for everybody; 0 would be no seed. Without
-        # a device tree the kernel takes its seed from the CPU, and tells nobody.
-        seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1
-        seed_word = f"{seed:#x}" if self._architecture.device_tree else ""
-        log = self._request.out / "log" / f"time-{number}-{arm}.log"
-        begin = time.monotonic()
-        for job in self._jobs[arm]:
-            ended = run_guest(replace(job.guest, kaslr_seed=seed), log, deadline=DEADLINE)
-            for place, (cell, done) in enumerate(zip(job.cells, ended.commands, strict=True)):
-                self._lines[cell.identity] += [
-                    {"round": number, **line} for line in printed_objects(place, done, log)
-                ]
-        log.unlink()
-        taken = round(time.monotonic() - begin, 2)
-        self._boots[arm].append(Boot(number, seed_word, taken, condition(self._cpus)))
+
+def _boot(
+    jobs: Sequence[Job], number: int, log: Path, cpus: Sequence[int]
+) -> tuple[Boot, Mapping[str, Sequence[Mapping[str, Json]]]]:
+    """Boot the guests of an arm in a round; return what each cell, by identity, printed.
+
+    Raises GuestError if one of them fails.
+    """
+    machine, arm = jobs[0].guest.machine, jobs[0].arm.name
+    # Every boot has a layout of its own, the same for everybody; 0 would be no seed. Without
+    # a device tree the kernel takes its seed from the CPU, and tells nobody.
+    seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1
+    seed_word = f"{seed:#x}" if load_architecture(machine.architecture).device_tree else ""
+    printed: dict[str, list[Mapping[str, Json]]] = {}
+    begin = time.monotonic()
+    for job in jobs:
+        ended = run_guest(replace(job.guest, kaslr_seed=seed), log, deadline=DEADLINE)
+        for place, (cell, done) in enumerate(zip(job.cells, ended.commands, strict=True)):
+            objects = printed_objects(place, done, log)
+            printed[cell.identity] = [{"round": number, **line} for line in objects]
+    log.unlink()
+    taken = round(time.monotonic() - begin, 2)
+    return Boot(number, seed_word, taken, condition(cpus)), printed

@@ -17,6 +17,10 @@ from firsttouch.views.rows import format_params
 from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import heading, plain
 
+# The load before a run that disturbs it: a tenth of a CPU. A clock this much below the run's
+# fastest counts as lower.
+_LOAD, _SLOWER = 0.1, 0.97
+
 
 def change_words(change: Change | None) -> str:
     """Return a change with its interval: ``-42.1 % (-43.0 to -41.2)``."""
@@ -83,7 +87,7 @@ def times_document(times: Times, rows: Sequence[TimedRow]) -> dict[str, Json]:
 
 
 def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
-    """Say what `again` and the other arms show, and what disturbed."""
+    """Say what `again` and the other arms show, and what may have disturbed them."""
     timed = [row for row in rows if row.metric == ELAPSED]
     if len(times[0].boots) < LEAST_BOOTS:
         boots = format_number_of(len(times[0].boots), "boots")
@@ -98,4 +102,15 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
             )
         if name == CONTROL and less + more > max(1, len(changes) / 10):
             yield "Stock differs from itself more than by chance: distrust small changes."
-    yield from times[0].provenance.disturbed
+    host = host_of(times)
+    during = [boot.host for of_arm in results_by_arm(times).values() for boot in of_arm[0].boots]
+    if host.before.governor not in ("", "performance"):
+        yield (
+            f"The governor of CPU {', '.join(host.cpus)} is {host.before.governor}: `performance` "
+            "keeps one clock."
+        )
+    if host.before.load > _LOAD:
+        yield f"Other work ran before: a load of {host.before.load:.2f}."
+    fastest = max(boot.khz for boot in during)
+    if slower := sum(0 < boot.khz < _SLOWER * fastest for boot in during):
+        yield f"The clock was below its {fastest:,} kHz at {slower} of {len(during)} boots."

@@ -97,12 +97,6 @@ def text(file: Path) -> str:
         return ""
 
 
-# Load of others from which on a run is disturbed: a tenth of a CPU.
-_LOAD = 0.1
-# A clock this much below the run's fastest counts as lower.
-_SLOWER = 0.97
-
-
 def check_kvm(
     architecture: str = DEFAULT_ARCHITECTURE, system: Path = ROOT, machine: str = ""
 ) -> None:
@@ -158,26 +152,6 @@ def condition(cpus: Iterable[int], system: Path = ROOT) -> Condition:
     governors = {text(folder / "scaling_governor") for folder in folders}
     load = text(system / "proc/loadavg").split() or ["0"]
     return Condition(float(load[0]), min(clocks), "/".join(sorted(governors)))
-
-
-def disturbances(
-    before: Condition, during: Sequence[Condition], cpus: Sequence[int], system: Path = ROOT
-) -> list[str]:
-    """Return a sentence for each thing that may disturb the times of a run on `cpus`."""
-    said = []
-    if before.governor not in ("", "performance"):
-        names = ", ".join(map(str, cpus))
-        said.append(
-            f"The governor of CPU {names} is {before.governor}: `performance` keeps one clock."
-        )
-    if before.load > _LOAD:
-        said.append(f"Other work ran before: a load of {before.load:.2f}.")
-    fastest = max((boot.khz for boot in during), default=0)
-    if slower := sum(0 < boot.khz < _SLOWER * fastest for boot in during):
-        said.append(f"The clock was below its {fastest:,} kHz at {slower} of {len(during)} boots.")
-    if shared := [cpu for cpu in cpus if re.search(r"[,-]", siblings(cpu, system))]:
-        said.append(f"SMT is on: CPU {shared[0]} shares its core with another.")
-    return said
 
 
 def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:

@@ -26,6 +26,7 @@ from firsttouch.lab.guests import Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME, Times, read_times
 from firsttouch.progress import Reporter
+from firsttouch.views.times import sentences
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.host import Condition
 from firsttouch.vm.qemu import Inputs
@@ -195,6 +196,20 @@ def test_the_answer_has_changes_with_intervals(
     answer = json.loads(capsys.readouterr().out)
     assert answer["timing"] == "kvm"
     assert {row["metric"] for row in answer["rows"]} >= {"elapsed_ns", "sys_ns"}
+
+
+def test_what_may_have_disturbed_times_is_said(machine: _Machine, contract: Contract) -> None:
+    first, *others = _measure(contract, 3)
+    assert first.provenance.host
+    busy = Condition(1.25, 1_500_000, "ondemand")
+    host = replace(first.provenance.host, cpus=("2",), before=busy)
+    boots = (replace(first.boots[0], host=busy), *first.boots[1:])
+    first = replace(first, boots=boots, provenance=replace(first.provenance, host=host))
+    said = " ".join(sentences((first, *others), []))
+    for words in (
+        "governor of CPU 2 is ondemand", "a load of 1.25", "below its 2,400,000 kHz at 1 of 9",
+    ):  # fmt: skip
+        assert words in said
 
 
 def test_few_boots_have_no_interval(machine: _Machine, capsys: pytest.CaptureFixture[str]) -> None:
