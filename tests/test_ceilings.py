@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
-    ("firsttouch/*.py", "lines", 17_415),
+    ("firsttouch/*.py", "lines", 17_405),
     ("docs/evidence/draw/*.py", "lines", 741),
     ("tests/*.py", "lines", 18_143),
     ("docs/*.md", "bytes", 180_000),
