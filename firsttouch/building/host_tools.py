@@ -100,8 +100,6 @@ _COMPILE = rf"""for source; do :; done
 [ -f "$source" ] && grep -q '\.incbin' "$source" && exec "$@"
 exec {CCACHE} "$@"
 """
-# Links in linked trees that lead in circles, and folders whose headers no kernel includes.
-_SKIPPED = (".git", ".unchanged", "Documentation", "samples")
 
 
 def compilers(tree: Path, architecture: str = DEFAULT_ARCHITECTURE) -> list[str]:
@@ -116,7 +114,7 @@ def compilers(tree: Path, architecture: str = DEFAULT_ARCHITECTURE) -> list[str]
         return []
     script = store_root() / CCACHE / "compile"
     write_atomically(script, _COMPILE)
-    define = f"-DFIRSTTOUCH_HEADERS={_header_names(tree, architecture)}"
+    define = f"-DFIRSTTOUCH_HEADERS={_header_names(tree)}"
     compilers = {"CC": f"{cross_compile(architecture)}gcc", "HOSTCC": "gcc"}
     return [f"{name}=sh {script} {compiler} {define}" for name, compiler in compilers.items()]
 
@@ -141,21 +139,16 @@ def cache_environment(architecture: str = DEFAULT_ARCHITECTURE) -> dict[str, str
 
 
 @functools.cache
-def _header_names(tree: Path, architecture: str) -> str:
+def _header_names(tree: Path) -> str:
     """Return the digest of the headers in `tree` whose name another one has, too.
 
     A compilation that has found a header finds a new one in its place only if that is named alike.
     The build makes headers too, for <asm/...>: all of that folder count.
     """
     places: dict[str, list[str]] = defaultdict(list)
-    # Large folders are links in some linked trees and real in others.
-    for folder, below, files in os.walk(tree, followlinks=True):
-        place = os.path.relpath(folder, tree)
-        needed = load_architecture(architecture).folders if place == "arch" else below
-        below[:] = [name for name in needed if name in below and name not in _SKIPPED]
-        for name in files:
-            if name.endswith((".h", ".inc")):
-                places[name].append(place)
+    headers = output(["find", ".", "-name", "*.h", "-o", "-name", "*.inc"], cwd=tree)
+    for place, _, name in (header.rpartition("/") for header in headers.splitlines()):
+        places[name].append(place)
     alike = [
         (name, sorted(at)) for name, at in places.items() if len(at) > 1 or at[0].endswith("/asm")
     ]

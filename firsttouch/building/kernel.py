@@ -174,8 +174,7 @@ class KernelImage:
 
     def _make_tree(self, tree: Path) -> None:
         ours = overlay.patches_of(self.source.release, self.kernel.series) if self.changed else []
-        files = [name for patch in self.kernel.patches for name in patches.names_in(patch)]
-        overlay.lay_over(self.source, tree, ours, files, self._arch.name)
+        overlay.lay_over(self.source, tree, ours)
         patches.apply_patches(self.kernel.patches, self.source.version, tree)
 
     def configure(self, tree: Path, objects: Path) -> None:

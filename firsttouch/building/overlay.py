@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """linux/ laid over a kernel tree: patches, hooks, the linked tree; and as a series to post.
 
-The changed tree consists of symbolic links into the unchanged one; only files that a patch adds or
-changes are real, and directories where a relative #include may find a changed header.
+The changed tree has the directories of the unchanged one, and symbolic links to its files; only
+files that a patch adds or changes are real. So a relative #include finds a changed header.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.patches import copy_files, fit, names_in
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, Release, load_architecture
+from firsttouch.catalog.kernels import Release
 from firsttouch.errors import UserError
 from firsttouch.files import LINUX, check_writable, digest, digest_file
 from firsttouch.processes import output
@@ -23,10 +23,6 @@ from firsttouch.tables import read, read_toml
 
 # Parts of a kernel tree that do not affect an image.
 _NOT_BUILT = ("Documentation/", "tools/")
-# Folders of which a build reads nothing, or nothing that includes a file outside them.
-_LINKED_WHOLE = (
-    "Documentation", "samples", "tools", "LICENSES", "arch/arm/boot/dts", "arch/arm64/boot/dts",
-)  # fmt: skip
 # In each folder of a linked tree: a link to the same folder of the unchanged tree, through which
 # the folder's other links lead. Of a link with a target of 60 bytes or more, ext4 keeps the target
 # in a block of its own: one takes 200 times as long to remove.
@@ -111,16 +107,9 @@ def overlay_identity(release: Release, series: str = "") -> str:
     return digest(contents)
 
 
-def lay_over(
-    source: KernelSource,
-    destination: Path,
-    patches: Sequence[Patch],
-    more: Iterable[str] = (),
-    architecture: str = DEFAULT_ARCHITECTURE,
-) -> None:
-    """Make the tree of `source` with `patches`; `more` are files that are changed afterwards."""
-    changed = [name for patch in patches for name in patch.touched(source.release)]
-    link_tree(source.tree(), destination, [*changed, *more], architecture)
+def lay_over(source: KernelSource, destination: Path, patches: Sequence[Patch]) -> None:
+    """Make the tree of `source` with `patches` at `destination`."""
+    link_tree(source.tree(), destination)
     for patch in patches:
         apply(patch, source.release, destination)
 
@@ -145,28 +134,8 @@ def apply(patch: Patch, release: Release, tree: Path) -> None:
         )
 
 
-def link_tree(
-    tree: Path,
-    destination: Path,
-    changed: Iterable[str] | None = None,
-    architecture: str = DEFAULT_ARCHITECTURE,
-) -> None:
-    """Make a copy of `tree` at `destination`: real directories, symbolic links for files.
-
-    If only the files `changed` will be, a folder that no image for `architecture` needs, and that
-    has none of them, is one link.
-    """
-    whole: set[str] = set()
-    if changed is not None:
-        names = tuple(changed)
-        needed = load_architecture(architecture).folders
-        arch = [f"arch/{folder.name}" for folder in (tree / "arch").glob("*/")]
-        whole = {
-            f"{tree}/{folder}"
-            for folder in (*arch, *_LINKED_WHOLE)
-            if folder.removeprefix("arch/") not in needed
-            and not any(name.startswith(f"{folder}/") for name in names)
-        }
+def link_tree(tree: Path, destination: Path) -> None:
+    """Make a copy of `tree` at `destination`: real directories, symbolic links for files."""
     top, to = str(tree), str(destination)
     # A kernel has 90,000 files, so this makes no Path of each.
     for folder, folders, files in os.walk(top):
@@ -181,9 +150,8 @@ def link_tree(
             if os.path.islink(path):
                 # Copied, so that it leads into the copy.
                 os.symlink(os.readlink(path), f"{here}/{name}")
-            elif path in whole or not os.path.isdir(path):
+            elif not os.path.isdir(path):
                 os.symlink(f"{_UNCHANGED}/{name}", f"{here}/{name}")
-        folders[:] = [name for name in folders if f"{folder}/{name}" not in whole]
 
 
 # Fixed, so that the bytes of the patches do not depend on the time.

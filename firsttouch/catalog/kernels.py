@@ -35,7 +35,6 @@ class Architecture:
     arch: str
     target: str
     image: str
-    folders: tuple[str, ...]
     features: tuple[str, ...]
     boot_words_left_out: tuple[str, ...]
     kernels: tuple[str, ...]

@@ -83,31 +83,12 @@ def test_the_tree_is_shared_by_links_and_changed_files_are_copies(
     assert (tree / _FAULT).read_text() == _ORIGINAL
 
 
-@pytest.mark.parametrize(
-    ("changed", "links"),
-    [
-        # No image for arm64 reads them, but one of them changes.
-        (["tools/d.h", "mm/new.c"], {"arch/x86": True, "arch/arm": False, "Documentation": True,
-                                     "tools": False, "mm": False, "arch": False}),
-        (None, {"arch/x86": False, "Documentation": False}),
-    ],
-)  # fmt: skip
-def test_a_folder_is_one_link_unless_it_reads_what_changes(
-    tree: Path, tmp_path: Path, changed: list[str] | None, links: dict[str, bool]
-) -> None:
-    for name in ("arch/x86/mm", "arch/arm/mm", "Documentation", "tools"):
-        _write(tree, f"{name}/a.c")
-    overlay.link_tree(tree, tmp_path / "linked", changed)
-    assert {name: (tmp_path / "linked" / name).is_symlink() for name in links} == links
-    assert (tmp_path / "linked/arch/x86/mm/a.c").read_text() == "arch/x86/mm/a.c"
-
-
 def test_a_link_is_short_wherever_the_tree_is(tree: Path, tmp_path: Path) -> None:
     name = "drivers/net/ethernet/mellanox/mlx5/core/steering/sws/dr_action.c"
     _write(tree, name)
     _write(tree, "Documentation/a.rst")
     partial = tmp_path / ("long" * 20) / "tree.partial"
-    overlay.link_tree(tree, partial, ["drivers/net/new.c"])
+    overlay.link_tree(tree, partial)
     changed = partial.rename(partial.with_suffix(""))
     assert (changed / name).read_text() == name
     assert (changed / "Documentation/a.rst").read_text() == "Documentation/a.rst"
