@@ -143,6 +143,7 @@ def with_traces(outcome: Fields, root: Path) -> dict[str, Json]:
 def _traced(line: Fields, root: Path) -> Mapping[str, Json]:
     # The libraries that they use take longer to import than all that reads a result.
     from firsttouch.trace.doubles import find
+    from firsttouch.trace.mapped_files import MappedFiles
     from firsttouch.trace.reading import summarize
     from firsttouch.trace.symbols import Symbols
 
@@ -150,11 +151,11 @@ def _traced(line: Fields, root: Path) -> Mapping[str, Json]:
         file = Path(scratch, "data")
         try:
             file.write_bytes(bytes.fromhex(line.take(_RECORDING, str)))
-            recording = open_recording(file)
-            faults = find(recording, root, copies=True)
+            recording, files = open_recording(file), MappedFiles(root, copies=True)
+            faults = find(recording, files)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}") from None
-        found = summarize(recording, faults, Symbols(root, copies=True))
+        found = summarize(recording, faults, Symbols(files))
     if found.status or found.lost or not found.complete:
         raise GuestError(
             f"a recorded program ended with status {found.status}, and {found.lost:,} faults "

@@ -9,8 +9,6 @@ was there was given back.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from firsttouch.trace.allocators import GO, allocator_with
 from firsttouch.trace.events import (
     ENDED,
@@ -35,11 +33,11 @@ from firsttouch.trace.kinds import (
     First,
     kind_of,
 )
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.spaces import PROT_EXEC, Place, Space, is_anonymous, memory_kind
-from firsttouch.trace.symbols import MappedFiles
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 from firsttouch.trace.unwinding import Unwinder
 
@@ -51,17 +49,9 @@ _NEAR = 100_000
 _LOWEST = 65536
 
 
-def find(
-    recording: Recording,
-    root: Path = Path("/"),
-    *,
-    copies: bool = False,
-) -> Totals:
-    """Return what the faults of `recording` show; `root` is where the program's files are.
-
-    With `copies` these are copies of the files that were mapped, as of those on a guest's disk.
-    """
-    return Finder(recording, MappedFiles(root, copies=copies)).run()
+def find(recording: Recording, files: MappedFiles) -> Totals:
+    """Return what the faults of `recording` show."""
+    return Finder(recording, files).run()
 
 
 class Finder:
@@ -158,7 +148,8 @@ class Finder:
         process.locked = event.time, event.tid
         if event.prot & PROT_EXEC:
             process.moved()
-            if self._mapped_files.is_go(Place(event.path, 0, event.pid, event.identity)):
+            file = self._mapped_files.at(Place(event.path, 0, event.pid, event.identity))
+            if file and file.is_go:
                 process.allocator = allocator_with(process.allocator, GO.mark)
         for start, end in process.map(event):
             process.forget_reads(start >> self._shift, (end - 1) >> self._shift)

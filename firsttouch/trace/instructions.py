@@ -12,10 +12,10 @@ from capstone import x86_const
 
 from firsttouch.trace.events import Fault
 from firsttouch.trace.kinds import UNKNOWN, Access, Instruction
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.spaces import PROT_EXEC, Place
-from firsttouch.trace.symbols import MappedFiles
 
 
 @functools.lru_cache(1 << 14)
@@ -158,19 +158,13 @@ class Code:
         """Return the code at a pc: from its file, or as the recorder read it.
 
         The recorder may read so late that the process has executed another program, with
-        other code at this pc. So a file comes first that is the mapped one.
+        other code at this pc.
         """
         place = process.place(pid, pc)
-        code = self._file_code(place) if place.identity else b""
-        return code or process.code.get(pc) or self._file_code(place)
-
-    def _file_code(self, place: Place) -> bytes:
-        """Return the code at a place as its file has it; none if no file does."""
-        if not place.path:
-            return b""
         if place not in self._from_files:
-            self._from_files[place] = self._mapped_files.read(place, _CODE)
-        return self._from_files[place]
+            file = self._mapped_files.at(place)
+            self._from_files[place] = file.code(place.offset, _CODE) if file else b""
+        return self._from_files[place] or process.code.get(pc, b"")
 
 
 _FETCH = Instruction("", Access.FETCH)

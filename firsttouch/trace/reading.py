@@ -16,6 +16,7 @@ from rich.console import Console
 from firsttouch.files import write_atomically
 from firsttouch.trace.doubles import find
 from firsttouch.trace.kinds import AGAIN, NAMES
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
 from firsttouch.trace.prices import price
@@ -65,9 +66,8 @@ def read_recording(file: Path, root: Path = Path("/")) -> Reading:
 
     Prices are from the survey beside the file. Raises UserError if there is no trace in it.
     """
-    recording = open_recording(file)
-    totals = find(recording, root)
-    symbols = Symbols(root)
+    recording, files = open_recording(file), MappedFiles(root)
+    totals, symbols = find(recording, files), Symbols(files)
     trace = price(summarize(recording, totals, symbols), file.parent)
     return Reading(trace, totals, symbols, tuple(conclude(trace)))
 

@@ -7,15 +7,16 @@ import io
 import struct
 from bisect import bisect_right
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from elftools.dwarf.callframe import FDE, CallFrameInfo, RegisterRule
 from elftools.dwarf.structs import DWARFStructs
 from elftools.elf.elffile import ELFFile
 
 from firsttouch.trace.events import Call, Fault
+from firsttouch.trace.mapped_files import MappedFile, MappedFiles
 from firsttouch.trace.spaces import Place
-from firsttouch.trace.symbols import MappedFiles
 
 if TYPE_CHECKING:
     from firsttouch.trace.process import Process
@@ -53,9 +54,8 @@ _CALLS = {"x86_64": Rule(True, 8, None, -8), "aarch64": Rule(True, 0, None, None
 class Frames(CallFrameInfo):
     """The rules of an ELF file, each decoded when it is first asked for."""
 
-    def __init__(self, file: BinaryIO, machine: str) -> None:
+    def __init__(self, elf: ELFFile, *, machine: str) -> None:
         """Raises ValueError without a table, and whatever a damaged file makes of the reader."""
-        elf = ELFFile(file)
         head, frames = (elf.get_section_by_name(n) for n in (".eh_frame_hdr", ".eh_frame"))
         if frames is None or elf.elfclass != 64:
             raise ValueError
@@ -64,10 +64,6 @@ class Frames(CallFrameInfo):
             io.BytesIO(frames.data()), frames["sh_size"], frames["sh_addr"], structs,
             for_eh_frame=True,
         )  # fmt: skip
-        self._segments = [
-            (s["p_offset"], s["p_offset"] + s["p_filesz"], s["p_vaddr"] - s["p_offset"])
-            for s in elf.iter_segments("PT_LOAD")
-        ]
         self._fp, self._sp, self._back = _REGISTERS[machine]
         if head and head.data()[:4] == _FORM:
             (count,) = _COUNT.unpack_from(head.data(), 8)
@@ -83,10 +79,8 @@ class Frames(CallFrameInfo):
         self._starts = [start for start, _ in table]
         self._offsets = [offset for _, offset in table]
 
-    def rule(self, offset: int) -> Rule | None:
-        """Return the rule at an offset in the file; None if there is none."""
-        moved = (by for start, end, by in self._segments if start <= offset < end)
-        address = offset + next(moved, 0)
+    def rule(self, address: int) -> Rule | None:
+        """Return the rule at an address, as the file counts them; None if there is none."""
         number = bisect_right(self._starts, address) - 1
         entry = self._parse_entry_at(self._offsets[number]) if number >= 0 else None
         if not isinstance(entry, FDE):
@@ -112,7 +106,7 @@ class Unwinder:
     def __init__(self, machine: str, mapped_files: MappedFiles) -> None:
         self._machine = machine
         self._mapped_files = mapped_files
-        self._files: dict[tuple[str, str], Frames | None] = {}
+        self._frames: dict[MappedFile, Frames | None] = {}
         self._rules: dict[Place, Rule | None] = {}
 
     def chain(self, process: Process, event: Fault | Call) -> tuple[int, ...]:
@@ -167,17 +161,11 @@ class Unwinder:
         place = process.place(pid, pc)
         if place not in self._rules:
             self._rules[place] = None
-            if frames := self._frames(place):
+            file = self._mapped_files.at(place)
+            if file and file not in self._frames:
+                self._frames[file] = file.read(partial(Frames, machine=self._machine))
+            if file and (frames := self._frames[file]):
+                # The library raises whatever a damaged file makes of it.
                 with suppress(Exception):
-                    self._rules[place] = frames.rule(place.offset)
+                    self._rules[place] = frames.rule(file.address(place.offset))
         return self._rules[place]
-
-    def _frames(self, place: Place) -> Frames | None:
-        key = place.path, place.identity
-        if key not in self._files:
-            self._files[key] = None
-            if path := self._mapped_files.path(place):
-                # The reader raises whatever a damaged file makes of it.
-                with suppress(Exception), path.open("rb") as file:
-                    self._files[key] = Frames(file, self._machine)
-        return self._files[key]

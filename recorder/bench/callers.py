@@ -21,11 +21,11 @@ from pathlib import Path
 from firsttouch.trace.doubles import Finder
 from firsttouch.trace.events import Call, Fault
 from firsttouch.trace.kinds import FILE, PRIVATE
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import is_runtime
 from firsttouch.trace.records import open_recording
 from firsttouch.trace.spaces import NAMED
-from firsttouch.trace.symbols import MappedFiles
 from firsttouch.trace.unwinding import Unwinder
 
 _PROGRAMS = Path(__file__).with_suffix(".toml")

@@ -14,6 +14,7 @@ import atheris
 
 with atheris.instrument_imports(include=["firsttouch", "elftools"]):
     from firsttouch.errors import UserError
+    from firsttouch.trace.mapped_files import MappedFiles
     from firsttouch.trace.page import render_trace
     from firsttouch.trace.reading import read_recording
     from firsttouch.trace.sites import trace_document
@@ -39,7 +40,7 @@ def fuzz_recording(data: bytes) -> None:
 def fuzz_elf(data: bytes) -> None:
     """Name places in an ELF file."""
     (_FOLDER / "program").write_bytes(data)
-    symbols = Symbols(_FOLDER)
+    symbols = Symbols(MappedFiles(_FOLDER))
     for offset in _PLACES:
         symbols.function(Place("/program", offset, 0))
 

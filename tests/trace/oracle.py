@@ -20,9 +20,9 @@ from firsttouch.progress import Reporter
 from firsttouch.trace.doubles import Finder
 from firsttouch.trace.events import Fault
 from firsttouch.trace.kinds import First
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording, open_recording
-from firsttouch.trace.symbols import MappedFiles
 
 _NOBODY = 65534
 _EVENTS = "exceptions:page_fault_user,exceptions:page_fault_kernel"

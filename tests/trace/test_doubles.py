@@ -14,6 +14,7 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.trace.doubles import find
 from firsttouch.trace.events import Event, Fault
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import summarize
 from firsttouch.trace.records import open_recording
@@ -142,20 +143,22 @@ def test_what_was_mapped_at_a_fault_decides(name: str, tmp_path: Path) -> None:
     events, doubles = CASES[name]
     file = tmp_path / "trace.data"
     file.write_bytes(start() + b"".join(events))
-    assert find(open_recording(file)).pairs.total() == doubles
+    assert find(open_recording(file), MappedFiles()).pairs.total() == doubles
 
 
 def _kinds(file: Path, *events: bytes, flags: int = _SAYS_MAPPED) -> dict[str, int]:
     file.write_bytes(start(flags=flags) + b"".join(events))
     recording = open_recording(file)
-    return dict(summarize(recording, find(recording), Symbols()).fault_kinds)
+    return dict(
+        summarize(recording, find(recording, MappedFiles()), Symbols(MappedFiles())).fault_kinds
+    )
 
 
 def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
     file, null = tmp_path / "trace.data", 3 * PAGE
     twice = (sample(LOAD, null, 0), sample(STORE, null, 0), sample(STORE, null, 0))
     assert _kinds(file, mapping(AT, AT + PAGE), *twice) == {"no memory": 3}
-    assert find(open_recording(file)).largest.faults == 0
+    assert find(open_recording(file), MappedFiles()).largest.faults == 0
     # Where it is not seen, mremap(2) may have moved memory there.
     assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0)) == {"first write": 1}
     seen = _SAYS_MAPPED | _SAYS_CALLS
@@ -179,8 +182,8 @@ def test_a_worker_of_io_uring_is_no_code_of_a_compiler(tmp_path: Path) -> None:
     fault = record(_SAMPLE, body, _KERNEL)
     flags = _SAYS_MAPPED | _IN_KERNEL
     assert _kinds(file, mapping(AT, AT + PAGE), fault, flags=flags) == {"in the kernel": 1}
-    (stack,) = find(open_recording(file)).stacks
-    assert str(Symbols().locate(stack)[stack[0]]) == "io_uring worker"
+    (stack,) = find(open_recording(file), MappedFiles()).stacks
+    assert str(Symbols(MappedFiles()).locate(stack)[stack[0]]) == "io_uring worker"
 
 
 def test_a_recording_before_linux_5_11_is_refused(tmp_path: Path) -> None:
@@ -198,7 +201,7 @@ def test_a_fault_near_a_call_of_another_thread_may_wait(
     first = call(MADVISE, AT, PAGE, 4, tid=2) + sample(STORE, AT + HUGE, 0, tid=2)
     then = call(MUNMAP, AT, PAGE, tid=tid) + sample(STORE, AT + HUGE, 0, tid=2)
     file.write_bytes(start() + early + first + then)
-    assert find(open_recording(file)).contended == contended + 1
+    assert find(open_recording(file), MappedFiles()).contended == contended + 1
 
 
 def test_a_process_that_has_ended_takes_no_memory(
@@ -215,7 +218,7 @@ def test_a_process_that_has_ended_takes_no_memory(
         alive.append(sum(isinstance(each, Process) for each in gc.get_objects()))
 
     monkeypatch.setattr(recording, "events", counted)
-    tallies = find(recording).tallies
+    tallies = find(recording, MappedFiles()).tallies
     assert sum(what == "process" for what, _, _ in tallies) == 39
     assert alive == [1]
 

@@ -16,11 +16,12 @@ from elftools.elf.elffile import ELFFile
 
 from firsttouch.errors import UserError
 from firsttouch.trace.doubles import find
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.records import open_recording
 from firsttouch.trace.sites import FILE_NAME, read_trace
 from firsttouch.trace.spaces import Place
-from firsttouch.trace.symbols import MappedFiles, Symbols
+from firsttouch.trace.symbols import Symbols
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile, run_trace
 from tests.trace.test_symbols import locate, offset_of
@@ -53,7 +54,7 @@ def test_a_compression_that_is_not_supported_costs_the_lines_alone(
             if section.compressed:
                 data[section["sh_offset"]] = _ZSTD
     (tmp_path / "known").write_bytes(data)
-    symbols = Symbols(tmp_path)
+    symbols = Symbols(MappedFiles(tmp_path))
     place = Place("/known", offset_of(program, "write_all"), 0)
     location = locate(symbols, place)
     assert (location.function, location.line) == ("write_all", 0)
@@ -74,7 +75,7 @@ def test_any_damaged_file_is_read_without_an_exception(compile_c: Compile, tmp_p
             at = chance.choice((chance.randrange(limit), len(data) - chance.randrange(1, 2400)))
             damaged[at] = chance.choice((0, 255, chance.randrange(256)))
         (tmp_path / "known").write_bytes(damaged)
-        locate(Symbols(tmp_path), place)
+        locate(Symbols(MappedFiles(tmp_path)), place)
 
 
 _START = struct.pack("<IHHIIIIQQ", 100, 0, 40, 32, 62, 4096, 1, 0, 4096)
@@ -101,16 +102,15 @@ def test_devices_and_fifos_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "zero").symlink_to("/dev/zero")
     for name in ("fifo", "zero"):
         place = Place(f"/{name}", 0, 0)
-        assert MappedFiles(tmp_path).read(place, 64) == b""
-        assert locate(Symbols(tmp_path), place).function == ""
+        assert MappedFiles(tmp_path).at(place) is None
+        assert locate(Symbols(MappedFiles(tmp_path)), place).function == ""
 
 
 def test_a_name_that_is_too_long_for_a_file_costs_its_names_alone(tmp_path: Path) -> None:
     """A damaged recording, or one of a file system with longer names, may have it."""
     place = Place(f"/{'x' * 300}", 16, 0)
-    assert not MappedFiles(tmp_path).is_go(place)
-    assert MappedFiles(tmp_path).read(place, 4) == b""
-    assert locate(Symbols(tmp_path), place).function == ""
+    assert MappedFiles(tmp_path).at(place) is None
+    assert locate(Symbols(MappedFiles(tmp_path)), place).function == ""
 
 
 @pytest.mark.parametrize("style", ["sha1", "none"])
@@ -128,10 +128,10 @@ def test_a_program_that_was_replaced_gives_neither_code_nor_names(
     assert not [site for site in after.sites if site.read.object == str(program)
                 and (site.read.function or site.read.line)]  # fmt: skip
     # Of copies, as on the disk of a guest, only a build ID tells.
-    copied = find(open_recording(tmp_path / "out/trace.data"), copies=True)
+    copies = MappedFiles(copies=True)
+    copied = find(open_recording(tmp_path / "out/trace.data"), copies)
     place = next(pair.read for pair in copied.pairs if pair.read.path == str(program))
-    copy = MappedFiles(Path("/"), copies=True).path(place)
-    assert (copy is None) == (style == "sha1")
+    assert (copies.at(place) is None) == (style == "sha1")
 
 
 def test_a_running_program_that_was_replaced_gives_no_names(

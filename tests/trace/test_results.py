@@ -13,6 +13,7 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.page import draw_calls
 from firsttouch.trace.prices import price
 from firsttouch.trace.reading import summarize
@@ -278,6 +279,6 @@ def test_a_kernel_upgrades_reads_of_anonymous_memory_alone(memory: str) -> None:
     totals = Totals(
         pairs=Counter({Pair(kind, memory, place, place): n for kind, n in counts.items()})
     )
-    trace = summarize(recording, totals, Symbols())
+    trace = summarize(recording, totals, Symbols(MappedFiles()))
     assert trace.doubles == 23
     assert trace.upgradable == (5 if memory == ANONYMOUS else 0)

@@ -9,6 +9,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.sites import Location
 from firsttouch.trace.spaces import Place
 from firsttouch.trace.symbols import Symbols
@@ -59,7 +60,7 @@ def _check(location: Location) -> None:
 @pytest.mark.parametrize("dwarf", [4, 5])
 def test_lines_come_from_the_file_itself(compile_c: Compile, dwarf: int) -> None:
     program = compile_c("known.c", f"-gdwarf-{dwarf}")
-    _check(locate(Symbols(), Place(str(program), offset_of(program, "write_all"), 0)))
+    _check(locate(Symbols(MappedFiles()), Place(str(program), offset_of(program, "write_all"), 0)))
 
 
 def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_path: Path) -> None:
@@ -70,8 +71,8 @@ def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_pa
     file.parent.mkdir(parents=True)
     shutil.copy(debug, file)
     place = Place(f"/{bare.name}", offset, 0)
-    assert locate(Symbols(tmp_path), place).function == "write_all"
-    _check(locate(Symbols(tmp_path), place))
+    assert locate(Symbols(MappedFiles(tmp_path)), place).function == "write_all"
+    _check(locate(Symbols(MappedFiles(tmp_path)), place))
 
 
 def test_jit_code_has_the_names_of_perfs_map(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_jit_code_has_the_names_of_perfs_map(tmp_path: Path) -> None:
     (tmp_path / "tmp/perf-42.map").write_text(
         "1000 20 LazyCompile:~probe table.js:3\nnot a line\n2000 10 other\n"
     )
-    symbols = Symbols(tmp_path)
+    symbols = Symbols(MappedFiles(tmp_path))
     assert symbols.function(Place("", 0x1010, 42)) == "LazyCompile:~probe table.js:3"
     assert symbols.function(Place("", 0x1020, 42)) == ""
     # In a container its process has another number.
@@ -91,7 +92,7 @@ def test_names_of_cpp_are_decoded(tmp_path: Path) -> None:
     source = "struct table { void probe(int); }; void table::probe(int) {} int main() {}"
     subprocess.run(["g++", "-x", "c++", "-o", program, "-"], input=source, text=True, check=True)
     place = Place(str(program), offset_of(program, "_ZN5table5probeEi"), 0)
-    symbols = Symbols()
+    symbols = Symbols(MappedFiles())
     symbols.demangle([place])
     assert symbols.function(place) == "table::probe"
 
@@ -99,4 +100,4 @@ def test_names_of_cpp_are_decoded(tmp_path: Path) -> None:
 def test_what_is_no_program_has_no_names(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("text")
     for path in ("/text", "/missing", "/"):
-        assert locate(Symbols(tmp_path), Place(path, 16, 0)) == Location(path, 16)
+        assert locate(Symbols(MappedFiles(tmp_path)), Place(path, 16, 0)) == Location(path, 16)

@@ -6,17 +6,18 @@ from __future__ import annotations
 import struct
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from firsttouch.trace.events import Fault, Mapped, StackTop
+from firsttouch.trace.mapped_files import MappedFile, MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import own_place, read_recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.spaces import Place, Space
-from firsttouch.trace.symbols import MappedFiles
 from firsttouch.trace.unwinding import Frames, Rule, Unwinder
 from tests.trace.test_symbols import offset_of
 
@@ -73,15 +74,16 @@ def test_a_fault_in_a_library_is_at_the_function_that_called_it(
 def test_frames_are_followed_to_the_end_of_the_recorded_stack(build: Build, machine: str) -> None:
     program = build("-fomit-frame-pointer", "-fno-inline", "-static", machine=machine)
     inner, work, main = (offset_of(program, name) for name in ("load_file", "work", "main"))
-    with program.open("rb") as file:
-        frames = Frames(file, machine)
+    file = MappedFile(program, Path("/"))
+    frames = file.read(partial(Frames, machine=machine))
+    assert frames
     process = mapped(program)
     # Where load_file begins nothing is on the stack, but for the return address on x86-64.
-    leaf = frames.rule(inner)
+    leaf = frames.rule(file.address(inner))
     assert leaf == (Rule(True, 8, None, -8) if machine == "x86_64" else Rule(True, 0, None, None))
     # In the middle of work, which has its frame; of main, whose frame is not recorded whole.
     calls = [work + 0x20, main + 0x10]
-    rule = frames.rule(calls[0] - 1)
+    rule = frames.rule(file.address(calls[0] - 1))
     assert rule and rule.by_sp and rule.back is not None
     stack = bytearray(leaf.size + rule.size)
     if machine == "x86_64":
