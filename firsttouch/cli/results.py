@@ -32,9 +32,9 @@ from firsttouch.trace.page import folded_trace, trace_picture
 from firsttouch.trace.prices import provide_prices
 from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
+from firsttouch.trace.sentences import compared_traces
 from firsttouch.trace.sites import FILE_NAME as TRACE
 from firsttouch.trace.sites import Trace
-from firsttouch.trace.two_traces import compared_traces
 from firsttouch.views.answers import print_answers
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import compare, comparison_document, print_comparison

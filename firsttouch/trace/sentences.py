@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a trace says: the first screen, its sentences, and a table of several programs."""
+"""What a trace says: the first screen, its sentences, and its comparison with another."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import PurePath
+from dataclasses import replace
+from pathlib import Path, PurePath
 from signal import strsignal
 
 from rich.console import Console
 from rich.text import Text
 
-from firsttouch.quantities import format_number_of, format_share
+from firsttouch.analysis.figures import change_percent
+from firsttouch.quantities import format_change, format_number_of, format_share
 from firsttouch.trace.advice import advise, facts_of
-from firsttouch.trace.sites import Site, Trace, shortened
+from firsttouch.trace.kinds import NAMES
+from firsttouch.trace.sites import FILE_NAME, Site, Trace, read_trace, shortened
+from firsttouch.views.comparison import Comparison, Line
 from firsttouch.views.terminal import plain
 
 # Kinds that a line names: the largest, and those above a share.
@@ -182,3 +187,63 @@ def _cut(line: str, console: Console) -> Text:
     text = plain(line)
     text.truncate(console.width, overflow="ellipsis")
     return text
+
+
+# Places that a comparison prints.
+_COMPARED = 15
+
+
+def compared_traces(a: Path, b: Path) -> Comparison | None:
+    """Return the comparison of the traces at two paths; None if none is there.
+
+    None, too, if both directories have results of another kind. Raises UserError if a trace
+    cannot be read.
+    """
+    files = [path if path.name == FILE_NAME else path / FILE_NAME for path in (a, b)]
+    others = all((path / "results.jsonl").exists() for path in (a, b))
+    if others or not any(file.is_file() for file in files):
+        return None
+    return compare_traces(*map(read_trace, files))
+
+
+def compare_traces(a: Trace, b: Trace) -> Comparison:
+    ours, theirs = _by_place(a), _by_place(b)
+    changed = [
+        _line(place, ours[place], theirs[place])
+        for place in {**ours, **theirs}
+        if ours[place] != theirs[place]
+    ]
+    changed.sort(key=lambda line: (-abs(line.a - line.b), line.names))
+    kinds = ((kind, a.fault_kinds.get(kind, 0), b.fault_kinds.get(kind, 0)) for kind in NAMES)
+    lines = [
+        _line("page faults", a.faults, b.faults),
+        *(_line(f"  {kind}", *counts) for kind, *counts in kinds if any(counts)),
+        *(replace(line, shown=number < _COMPARED) for number, line in enumerate(changed)),
+    ]
+    doubts = [
+        sentence
+        for differs, sentence in (
+            (a.lower_bound or b.lower_bound, "A trace lost faults or was cut off."),
+            (a.machine != b.machine, f"A is of {a.machine}, B of {b.machine}."),
+            (a.command != b.command, f"A is {command_line(a)}, B is {command_line(b)}."),
+        )
+        if differs
+    ]
+    said = *doubts, f"{a.faults:,} page faults before, {b.faults:,} after."
+    return Comparison(said, (), ("what",), tuple(lines))
+
+
+def _line(what: str, a: int, b: int) -> Line:
+    change = change_percent(a, b)
+    texts = (f"{a:,}", f"{b:,}", format_change(change))
+    return Line({"what": what.strip()}, (what,), a, b, change, texts, a != b)
+
+
+def _by_place(trace: Trace) -> Counter[str]:
+    """Return the faults by place and kind. A fix moves lines and addresses: functions count."""
+    counted: Counter[str] = Counter()
+    for fault in trace.fault_places:
+        where = fault.place.function or f"[{PurePath(fault.place.object).name}]"
+        leaf = f", {fault.leaf}" if fault.leaf else ""
+        counted[f"{where} ({fault.kind}{leaf})"] += fault.faults
+    return counted

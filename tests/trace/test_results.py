@@ -19,7 +19,14 @@ from firsttouch.trace.prices import price
 from firsttouch.trace.reading import summarize
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import KEEP, MTHP_64, THP
-from firsttouch.trace.sentences import between, conclude, doubles_line, print_trace
+from firsttouch.trace.sentences import (
+    between,
+    compare_traces,
+    compared_traces,
+    conclude,
+    doubles_line,
+    print_trace,
+)
 from firsttouch.trace.sites import (
     FILE_NAME,
     FaultPlace,
@@ -36,7 +43,6 @@ from firsttouch.trace.sites import (
 from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED, Place
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import ATOMIC, EXCLUSIVE, LOAD_STORE, Pair, Totals
-from firsttouch.trace.two_traces import compare_traces, compared_traces
 from firsttouch.views.terminal import output_console
 from tests.support.surveys import SURVEY
 
@@ -195,7 +201,7 @@ def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) ->
     assert compared_traces(a, b) is None
     assert compared_traces(a / FILE_NAME, b / FILE_NAME)
     assert compared_traces(empty, empty) is None
-    with pytest.raises(UserError, match=f"{empty} has no trace to compare with"):
+    with pytest.raises(UserError, match=f"{empty}/trace.json: cannot be read"):
         compared_traces(a / FILE_NAME, empty)
 
 
