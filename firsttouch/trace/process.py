@@ -26,7 +26,7 @@ from firsttouch.trace.spaces import (
     is_anonymous,
     place_of,
 )
-from firsttouch.trace.totals import BLOCK, Giver, Limits, Totals, Touched, blocks_of, move_pages
+from firsttouch.trace.totals import BLOCK, Giver, Totals, Touched, blocks_of, move_pages
 from firsttouch.trace.unwinding import Rule
 
 
@@ -143,7 +143,7 @@ class Process:
 
     def give_back(self, start: int, end: int, event: Call, stack: int) -> None:
         first, last = (address * self._block // BLOCK for address in (start, end))
-        for block, _ in blocks_of(Limits(first, last), self._block, self.touched.pages):
+        for block, _ in blocks_of(first, last, self._block, self.touched.pages):
             self.givers[block] = Giver(stack, event.call)
         self.replay.give_back(start, end, event.call)
         if event.call != "madvise":

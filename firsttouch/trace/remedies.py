@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from firsttouch.trace.allocators import Malloc, Part
 from firsttouch.trace.events import Mapped
 from firsttouch.trace.spaces import HEAP as BRK
-from firsttouch.trace.totals import BLOCK, Limits, Outcome, blocks_of, move_pages, pages_in
+from firsttouch.trace.spaces import Space
+from firsttouch.trace.totals import BLOCK, Outcome, blocks_of, move_pages, pages_in
 
 # The remedies by their names in trace.json. Of 64 KiB and 2 MiB: sizes of large folios.
 FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
@@ -22,6 +22,8 @@ BOTH = "keep, and a heap of huge pages"
 # and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
 _HEADER = 16
 _THREAD_HEAP = 64 << 20
+# Memory that malloc(3) of the C library maps: a large block, or the heap of a thread.
+_LARGE, _OF_THREAD = "large block", "heap of a thread"
 
 
 def table_bytes(page_size: int) -> int:
@@ -109,11 +111,12 @@ class Replay:
         self._group = max(FOLIOS[MTHP_64] // page_size, 1)
         # By block, the pages that are there.
         self._there: dict[int, int] = {}
-        self._malloc, self._heap_end = Malloc(self._count), 0
+        # What malloc(3) has mapped, and how many pages of it are free, if it keeps them.
+        self._malloc, self._free = Space(), 0
         # Whether malloc's pages are kept if they are given back, and others.
         self.keeps = True, True
-        # What a setting keeps, and by block the pages of it.
-        self._kept, self._again = outcomes[KEEP], defaultdict[int, int](int)
+        # What a setting keeps; by block the pages that it has kept, and how many came back there.
+        self._kept, self._reused, self._came_back = outcomes[KEEP], defaultdict[int, int](int), 0
         # Whether munmap(2) was recorded of a large block.
         self._unmaps = False
         # Of shared memory: the blocks that this process has touched, by the time of their mapping,
@@ -121,17 +124,11 @@ class Replay:
         self._maps: set[tuple[int, int]] = set()
         self._pool: dict[tuple[str, str, int], int] = {}
 
-    @property
-    def _kept_of_malloc(self) -> Outcome:
-        """What keeping malloc's blocks does; nobody counts it where that is another allocator."""
-        return self._kept if self.keeps[0] else Outcome()
-
     def fork(self) -> Replay:
         child = Replay(self._outcomes, self._page_size)
         child._folios = {name: folios.fork(self._there) for name, folios in self._folios.items()}
         child._there = self._there.copy()
-        child._malloc = self._malloc.fork(child._count)
-        child._heap_end = self._heap_end
+        child._malloc = self._malloc.copy()
         child.keeps = self.keeps
         child._pool = self._pool
         return child
@@ -159,36 +156,53 @@ class Replay:
 
         If not `missing`, the zero page is there.
         """
-        limits = Limits(page, page + 1)
-        if mapping:
-            first, end = mapping.start >> self._shift, mapping.end >> self._shift
-            limits = Limits(first, end, mapping.path == BRK)
         block, number = divmod(page, self._block)
         bit = 1 << number
         if missing and self._there.get(block, 0) & bit:
             first = page - page % self._group
-            self._forget(Limits(first, first + self._group))
+            self._forget(first << self._shift, first + self._group << self._shift)
         there = self._there.get(block, 0)
-        part = self._malloc.at(page)
-        inside = self._inside(block, limits)
+        heap = mapping is not None and mapping.path == BRK
+        part = self._malloc.at(page << self._shift)
+        large = part if part and part.path == _LARGE else None
+        inside = self._inside(block, mapping) if mapping else bit
         for name, folios in self._folios.items():
             if name == HEAP:
-                large = limits.heap or (part is not None and part.large)
-                self._malloc_faults += large
-                self._malloc_there += large
+                self._malloc_faults += heap or large is not None
+                self._malloc_there += heap or large is not None
                 self._malloc_most = max(self._malloc_most, self._malloc_there)
-                inside = self._heap_inside(block, limits, part)
+                inside = self._heap_inside(block, mapping if heap else large, heap=heap)
             folios.touch(block, number, inside, there, write=write, missing=missing)
         self._there[block] = there | bit
-        if part and part.large and self._unmaps:
-            # calloc(3) writes to what was freed before, and so the program does not read it first.
-            self._kept.saved += not missing and part.there > 0
-        elif self.keeps[part is None]:
-            if again and not self._again[block] & bit:
-                self._again[block] |= bit
-                self._kept.bring(1)
+        if self.keeps[part is None and not heap]:
+            if missing:
+                # Where a large block is does not matter, if it is seen when they are freed.
+                back = again and not (large and self._unmaps)
+                self._take(block, bit, back=back, new=heap or large is not None)
+            elif large:
+                # calloc(3) writes to a block with freed pages, and so the program reads none first.
+                block, number = divmod(large.start >> self._shift, self._block)
+                bit = 1 << number
             # Also a write of what was read first.
-            self._kept.saved += again or (not missing and self._again[block] & bit != 0)
+            self._kept.saved += self._reused[block] & bit != 0
+
+    def _take(self, block: int, bit: int, *, back: bool, new: bool) -> None:
+        """Take a page, where it was before (`back`) or `new` for malloc(3), which keeps all.
+
+        It takes those that it has freed, however they lie: glibc takes the smallest block that
+        is large enough, and joins free ones.
+        """
+        if back:
+            if not self._reused[block] & bit:
+                self._came_back += 1
+                self._kept.bring(1)
+            self._reused[block] |= bit
+        elif new and self._free:
+            self._free -= 1
+            self._kept.bring(-1)
+            self._reused[block] |= bit
+        else:
+            self._reused[block] &= ~bit
 
     def share(self, address: int, mapping: Mapped) -> None:
         """Take a fault in shared memory, of which a whole block in one mapping is a huge page.
@@ -208,62 +222,60 @@ class Replay:
         outcome.saved += (mapping.time, block) in self._maps
         self._maps.add((mapping.time, block))
 
-    def _inside(self, block: int, limits: Limits) -> int:
-        """Return which pages of a block are between limits."""
-        first = block * self._block
-        low, high = max(limits.first - first, 0), min(limits.end - first, self._block)
-        return (1 << high) - (1 << low) if low < high else 0
+    def _inside(self, block: int, mapping: Mapped) -> int:
+        """Return which pages of a block are in a mapping."""
+        low, high = (
+            min(max((edge >> self._shift) - block * self._block, 0), self._block)
+            for edge in (mapping.start, mapping.end)
+        )
+        return (1 << high) - (1 << low)
 
-    def _heap_inside(self, block: int, limits: Limits, part: Part | None) -> int:
+    def _heap_inside(self, block: int, mapping: Mapped | None, *, heap: bool) -> int:
         """Return where malloc(3) has huge pages in a block, if it asks for them.
 
         Its heap then ends on a block's end, and its first 2 MiB begin where the heap does.
         """
-        if limits.heap:
-            behind = block * self._block >= limits.first + self._block
+        if mapping and heap:
+            behind = block * BLOCK >= mapping.start + BLOCK
             return (1 << self._block) - 1 if behind else 0
-        return self._inside(block, Limits(part.first, part.end)) if part and part.large else 0
+        return self._inside(block, mapping) if mapping else 0
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
-        limits = Limits(start >> self._shift, end >> self._shift, heap)
-        self._forget(limits)
-        if heap:
-            # What is above its highest end takes what was freed; the rest is there already.
-            new = max(limits.end - max(self._heap_end, limits.first), 0)
-            self._heap_end = max(self._heap_end, limits.end)
-            self._malloc.take(*limits[:2], self._kept_of_malloc, large=False, new=new)
+        self._malloc.unmap(start, end)
+        self._forget(start, end, heap=heap)
 
     def give_back(self, start: int, end: int, call: str) -> None:
         """Take what a system call gives back between two addresses."""
-        limits = Limits(start >> self._shift, end >> self._shift, call == "brk")
-        part = self._malloc.at(limits.first)
-        large = part is not None and part.large
-        if limits.heap or large:
-            self._malloc_there -= self._count(*limits[:2])
-        if call != "madvise" and large:
+        heap, part = call == "brk", self._malloc.at(start)
+        large = part is not None and part.path == _LARGE
+        pages = pages_in(self._there, start >> self._shift, end >> self._shift, self._block)
+        if heap or large:
+            self._malloc_there -= pages
+        if large and call != "madvise":
             self._unmaps = True
-            self._malloc.give_back(limits.first, limits.end, self._kept_of_malloc)
-        self._forget(limits)
+            self._malloc.unmap(start, end)
+            if self.keeps[0]:
+                self._free += pages
+                self._kept.bring(pages)
+        self._forget(start, end, heap=heap)
 
-    def _forget(self, limits: Limits) -> None:
-        for block, pages in blocks_of(limits, self._block, self._there):
+    def _forget(self, start: int, end: int, *, heap: bool = False) -> None:
+        first, last = start >> self._shift, end >> self._shift
+        for block, pages in blocks_of(first, last, self._block, self._there):
             for name, folios in self._folios.items():
                 # A heap of huge pages gives whole ones back.
-                kept = limits.heap and name == HEAP
+                kept = heap and name == HEAP
                 folios.give_back(block, pages, self._there[block], kept=kept)
             self._there[block] &= ~pages
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
-        first, count, target, end = (
-            value >> self._shift for value in (start, size, to, to + new_size)
-        )
-        if first != target:
-            self._forget(Limits(target, end))
+        first, count, target = (value >> self._shift for value in (start, size, to))
+        if start != to:
+            self._forget(to, to + new_size)
             move_pages(self._there, first, count, target, self._block)
             for folios in self._folios.values():
                 folios.move(first, count, target, self._block)
-        if new_size >= size:
-            self._malloc.move(first, target, end, self._kept_of_malloc)
+        self._malloc.move(start, size, to, new_size)
 
     def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:
         """Take a new mapping that the `allocator`, or other code, touches first at an address.
@@ -274,12 +286,10 @@ class Replay:
         memory that glibc's code touches first is that of whoever calls memset(3) and the like.
         """
         of_thread = new.start % _THREAD_HEAP == 0
-        if not allocator or not (of_thread or address % self._page_size < _HEADER):
-            return
-        first = (new.start if of_thread else address) >> self._shift
-        outcome = Outcome() if of_thread else self._kept_of_malloc
-        room = 0 if of_thread else -1
-        self._malloc.take(first, new.end >> self._shift, outcome, large=not of_thread, new=room)
+        if allocator and of_thread:
+            self._malloc.map(new._replace(path=_OF_THREAD))
+        elif allocator and address % self._page_size < _HEADER:
+            self._malloc.map(new._replace(start=address, path=_LARGE))
 
     def close(self) -> None:
         """End the process."""
@@ -288,9 +298,8 @@ class Replay:
             folios.close(self._there)
         if HEAP in self._folios:
             self._close_heap(before)
-        self._kept.bring(-sum(pages.bit_count() for pages in self._again.values()))
-        self._again.clear()
-        self._malloc.close(self._kept_of_malloc)
+        self._kept.bring(-self._came_back - self._free)
+        self._came_back = self._free = 0
 
     def _close_heap(self, before: int) -> None:
         """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
@@ -308,9 +317,6 @@ class Replay:
         both.saved += heap.saved - before - min(chance, self._block) + chance
         both.chance += min(chance, self._block)
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
-
-    def _count(self, first: int, end: int) -> int:
-        return pages_in(self._there, first, end, self._block)
 
 
 def new_outcomes() -> dict[str, Outcome]:

@@ -16,25 +16,19 @@ from firsttouch.trace.spaces import Place, Space
 BLOCK = 2 << 20
 
 
-class Limits(NamedTuple):
-    """The first page of a mapping, and the first behind it; `heap`: brk(2) may move that."""
-
-    first: int
-    end: int
-    heap: bool = False
-
-
-def blocks_of(limits: Limits, size: int, touched: Collection[int]) -> Iterator[tuple[int, int]]:
-    """Yield those `touched` of the blocks of `size` pages, and their pages between limits."""
-    span = range(limits.first // size, (limits.end - 1) // size + 1)
+def blocks_of(
+    first: int, end: int, size: int, touched: Collection[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield those `touched` of the blocks of `size` pages, and their pages from first to end."""
+    span = range(first // size, (end - 1) // size + 1)
     shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
     for block in [block for block in shorter if block in longer]:
-        low, high = max(limits.first - block * size, 0), min(limits.end - block * size, size)
+        low, high = max(first - block * size, 0), min(end - block * size, size)
         yield block, (1 << high) - (1 << low)
 
 
 def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> int:
-    inside = blocks_of(Limits(first, end), size, pages_of)
+    inside = blocks_of(first, end, size, pages_of)
     return sum((pages & pages_of[block]).bit_count() for block, pages in inside)
 
 
@@ -42,7 +36,7 @@ def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: 
     """Move the pages of `count` from the first on in a set with blocks of `size` pages."""
     moving = [
         (block, pages_of[block] & inside)
-        for block, inside in blocks_of(Limits(first, first + count), size, pages_of)
+        for block, inside in blocks_of(first, first + count, size, pages_of)
     ]
     for block, pages in moving:
         pages_of[block] &= ~pages

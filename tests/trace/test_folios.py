@@ -3,29 +3,29 @@
 
 import pytest
 
-from firsttouch.trace.allocators import Malloc
 from firsttouch.trace.events import Mapped
 from firsttouch.trace.remedies import (
     BOTH,
     HEAP,
+    KEEP,
     MTHP_64,
     SHARED,
     THP,
     Replay,
     new_outcomes,
 )
-from firsttouch.trace.totals import Limits, Outcome
+from firsttouch.trace.totals import Outcome
 
 PAGE, BLOCK = 4096, 512
 START = 64 * BLOCK
-LIMITS = Limits(START, START + 4 * BLOCK)
+LIMITS = (START, START + 4 * BLOCK)
 
 # Of each touch: a letter (Read, Write, write after read: Second), the first page and how many.
 # G gives pages back, M maps others there, V moves all by so many blocks and pages; F forks.
 Touch = tuple[str, int, int]
 
 
-def left(touches: list[Touch], limits: Limits = LIMITS) -> list[tuple[int, int]]:
+def left(touches: list[Touch], limits: tuple[int, int] = LIMITS) -> list[tuple[int, int]]:
     """Return the faults left with folios of each size, and the most pages in vain."""
     outcomes = new_outcomes()
     replay, taken = Replay(outcomes, PAGE), 0
@@ -82,21 +82,21 @@ def test_the_first_write_of_an_empty_block_brings_a_folio(
 
 @pytest.mark.parametrize(("first", "end", "faults"), [(8, 40, 8 + 1 + 8), (0, 48, 3), (1, 9, 8)])
 def test_a_folio_lies_in_one_mapping(first: int, end: int, faults: int) -> None:
-    limits = Limits(START + first, START + end)
-    small, huge = left([("W", first, end - first)], limits)
+    small, huge = left([("W", first, end - first)], (START + first, START + end))
     assert (small[0], huge[0]) == (faults, end - first)
 
 
-def mapped(limits: Limits, page_size: int = PAGE) -> Mapped:
-    path = "[heap]" if limits.heap else "//anon"
-    return Mapped(0, 1, limits.first * page_size, limits.end * page_size, 0, 3, 2, path)
+def mapped(limits: tuple[int, int], page_size: int = PAGE, path: str = "//anon") -> Mapped:
+    first, end = (page * page_size for page in limits)
+    return Mapped(0, 1, first, end, 0, 3, 2, path)
 
 
-def touched(replay: Replay, limits: Limits) -> None:
-    """Touch each page of a mapping once."""
-    mapping = mapped(limits)
-    for page in range(limits.first, limits.end):
-        replay.touch(page, mapping, write=True)
+def touched(
+    replay: Replay, limits: tuple[int, int], pages: int | None = None, path: str = "//anon"
+) -> None:
+    """Touch each page of a mapping once, or the first `pages`."""
+    for page in range(*limits)[:pages]:
+        replay.touch(page, mapped(limits, path=path), write=True)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +115,13 @@ def test_malloc_has_huge_pages_behind_the_first_of_its_heap(
 ) -> None:
     outcomes = new_outcomes()
     replay = Replay(outcomes, PAGE)
-    heap = Limits(START, START + pages[0], heap=True)
-    replay.map(START * PAGE, heap.end * PAGE, heap=True)
-    touched(replay, heap)
+    heap = START, START + pages[0]
+    replay.map(START * PAGE, heap[1] * PAGE, heap=True)
+    touched(replay, heap, path="[heap]")
     for count in pages[1:]:
-        block = Limits(START * 8 + 1, START * 8 + 1 + count)
-        replay.map(block.first * PAGE, block.end * PAGE, heap=False)
-        replay.begin(block.first * PAGE, mapped(block), allocator=True)
-        touched(replay, block)
-        replay.give_back(block.first * PAGE, block.end * PAGE, "munmap")
+        first, end = large_block(replay, START * 8 + 1, count)
+        touched(replay, (first, end))
+        replay.give_back(first * PAGE, end * PAGE, "munmap")
     replay.close()
     heaped = outcomes[HEAP]
     assert heaped.saved == saved
@@ -150,7 +148,7 @@ def test_a_process_that_forbids_huge_pages_has_had_none() -> None:
 def test_sizes_of_two_pages_are_none(page_size: int, names: set[str]) -> None:
     outcomes = new_outcomes()
     replay, pages = Replay(outcomes, page_size), (2 << 20) // page_size
-    heap = mapped(Limits(0, 99 * pages, heap=True), page_size)
+    heap = mapped((0, 99 * pages), page_size, "[heap]")
     for page in range(8 * pages, 11 * pages):
         replay.touch(page, heap, write=True)
     replay.close()
@@ -173,33 +171,54 @@ def test_sizes_of_two_pages_are_none(page_size: int, names: set[str]) -> None:
 def test_a_block_takes_the_pages_of_those_that_were_freed(
     freed: list[tuple[int, int]], taken: list[int], saved: int
 ) -> None:
-    touched: dict[int, int] = {}
-    malloc, outcome = Malloc(lambda first, end: min(touched.get(first, 0), end - first)), Outcome()
+    outcomes = new_outcomes()
+    replay, kept = Replay(outcomes, PAGE), outcomes[KEEP]
     for number, (size, pages) in enumerate(freed):
-        touched[1000 * number] = pages
-        malloc.take(1000 * number, 1000 * number + size, outcome, large=True)
+        touched(replay, large_block(replay, START * number + 1, size), pages)
     for number, (size, _) in enumerate(freed):
-        malloc.give_back(1000 * number, 1000 * number + size, outcome)
-    assert outcome.most == sum(pages for _, pages in freed)
+        first = (START * number + 1) * PAGE
+        replay.give_back(first, first + size * PAGE, "munmap")
+    assert kept.most == sum(pages for _, pages in freed)
     for number, size in enumerate(taken, len(freed)):
-        touched[1000 * number] = size
-        malloc.take(1000 * number, 1000 * number + size, outcome, large=True)
-    malloc.close(outcome)
-    assert (outcome.saved, outcome.spare) == (saved, 0)
+        touched(replay, large_block(replay, START * number + 1, size))
+    replay.close()
+    assert (kept.saved, kept.spare) == (saved, 0)
+
+
+def large_block(replay: Replay, first: int, pages: int) -> tuple[int, int]:
+    """Let malloc(3) map a block, which is no heap of a thread; return its limits."""
+    limits = first, first + pages
+    replay.map(first * PAGE, limits[1] * PAGE, heap=False)
+    replay.begin(first * PAGE, mapped(limits), allocator=True)
+    return limits
 
 
 def test_a_block_that_moves_keeps_its_pages_and_takes_others() -> None:
-    malloc, outcome = Malloc(lambda first, end: end - first), Outcome()
-    malloc.take(0, 100, outcome, large=True)
-    malloc.give_back(0, 100, outcome)
-    malloc.take(1000, 1040, outcome, large=True)
-    malloc.move(1000, 5000, 5200, outcome)
-    assert malloc.at(1000) is None
-    # Of one that shrinks the end is free.
-    malloc.give_back(5100, 5200, outcome)
-    part = malloc.at(5099)
-    assert part and (part.first, part.end, part.there) == (5000, 5100, 100)
-    assert malloc.at(5100) is None
+    outcomes = new_outcomes()
+    replay, kept = Replay(outcomes, PAGE), outcomes[KEEP]
+    for first, pages in ((1, 100), (1000, 40)):
+        touched(replay, large_block(replay, first, pages))
+        if first == 1:
+            replay.give_back(PAGE, 101 * PAGE, "munmap")
+    replay.move(1000 * PAGE, 40 * PAGE, 5000 * PAGE, 200 * PAGE)
+    touched(replay, (5040, 5200))
+    assert kept.saved == 100
+    # Of one that shrinks the end is free, and what is freed where it was is not malloc's.
+    for first, end in ((5100, 5200), (1000, 1040)):
+        replay.give_back(first * PAGE, end * PAGE, "munmap")
+    assert kept.spare == 100
+
+
+def test_a_block_with_freed_pages_is_cleared_before_it_is_read() -> None:
+    outcomes = new_outcomes()
+    replay = Replay(outcomes, PAGE)
+    touched(replay, large_block(replay, 1, 10))
+    replay.give_back(PAGE, 11 * PAGE, "munmap")
+    limits = large_block(replay, 100, 20)
+    for write in (False, True):
+        for page in range(*limits):
+            replay.touch(page, mapped(limits), write=write, missing=not write)
+    assert outcomes[KEEP].saved == 10 + 20
 
 
 def test_each_process_maps_a_huge_page_of_shared_memory_by_one_fault() -> None:
