@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
-    ("firsttouch/*.py", "lines", 17_364),
+    ("firsttouch/*.py", "lines", 17_230),
     ("docs/evidence/draw/*.py", "lines", 741),
     ("tests/*.py", "lines", 18_127),
     ("docs/*.md", "bytes", 180_000),
