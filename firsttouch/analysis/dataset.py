@@ -24,11 +24,12 @@ from firsttouch.catalog.experiments import (
     Derived,
     Published,
     Value,
-    experiment_names,
     load_catalog,
 )
 from firsttouch.errors import UserError
+from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.results import Result, file_of_results, read_results
+from firsttouch.tables import names_in
 
 # The verdict on a published time: instructions are not time, and a guest's clock counts
 # instructions. And that on a change that no published figure is about.
@@ -263,16 +264,13 @@ def _with_layouts(rows: Iterable[Row], firsts: Mapping[_Key, int]) -> Iterable[R
 def read_dataset(place: Path) -> Dataset:
     """Return the dataset of what `read_results` finds."""
     results = read_results(place)
-    cells = [result.cell for result in results]
-    tried = {
-        result.cell.arm: result.provenance.tried for result in results if result.provenance.tried
-    }
-    catalog = load_catalog(
-        # All experiments: the report names what was not measured, and the command for it.
-        experiment_names(),
-        (cell.machine for cell in cells),
-        (cell.arm for cell in cells if cell.arm not in tried),
-    ).adding(tried_arm(name, place, words) for place, (name, words) in enumerate(tried.items()))
+    machines = {result.cell.machine for result in results}
+    tried = {result.cell.arm: result.provenance.tried for result in results}
+    # All experiments: the report names what was not measured, and the command for it.
+    catalog = load_catalog(names_in(EXPERIMENTS), machines, tried)
+    # Arms that were tried, or are in a file of others.
+    unknown = [(name, words) for name, words in tried.items() if words or name not in catalog.arms]
+    catalog = catalog.adding(tried_arm(arm, n, words) for n, (arm, words) in enumerate(unknown))
     dataset = make_dataset(results, catalog)
     if not dataset.cases:
         reason = dataset.notes[0] if dataset.notes else f"{file_of_results(place)} is empty"

@@ -204,12 +204,17 @@ class RootDisk(FromPackages):
         return _entry(recipe, f"disk with {', '.join(self.packages.names)}")
 
     def make(self, unpacked: Path, product: Path) -> None:
-        for name, text in ACCOUNTS.items():
-            (unpacked / name).parent.mkdir(exist_ok=True)
-            (unpacked / name).write_text(text)
-        for name in MOUNT_POINTS:
-            (unpacked / name).mkdir(parents=True, exist_ok=True)
+        complete_root(unpacked)
         _write_image(unpacked, product)
+
+
+def complete_root(folder: Path) -> None:
+    """Add the accounts and the mount points that programs need, next to unpacked packages."""
+    for name, text in ACCOUNTS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    for name in MOUNT_POINTS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
 
 
 def _entry(recipe: Mapping[str, Json], title: str) -> Entry:

@@ -92,10 +92,6 @@ class Arm:
         return [*words, "--boot", " ".join(self.boot)] if self.tried and self.boot else words
 
 
-def arm_names() -> list[str]:
-    return names_in(ARMS)
-
-
 def load_arm(name: str) -> Arm:
     table = read_named("arm", name, ARMS)
     wanted = table.choice("kernel", get_args(Kind))
@@ -105,10 +101,8 @@ def load_arm(name: str) -> Arm:
     return read(table, Arm, name=name, kernel=kernel, tried=False)
 
 
-# The name of an arm that was given none.
-UNNAMED = "tried"
-# Tried arms come after those with files, and before others that are in results.
-_ORDER, LAST_ARM = 1000, 2000
+# Tried arms come after those with files.
+_ORDER = 1000
 _COLORS = (
     ("#b44a00", "#f5a04c"), ("#00705a", "#4fc3a1"), ("#8a2f7a", "#dd92cd"),
     ("#8a5a00", "#d9b44a"), ("#3d5c1f", "#a9d17c"),
@@ -131,7 +125,7 @@ def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
     for place, arm in enumerate(wanted):
         if not _NAME.fullmatch(arm.name):
             raise UserError(f"--arm {arm.name}: write a name of letters, digits and '_.+-'.")
-        if arm.name in (*arms, *arm_names()):
+        if arm.name in (*arms, *names_in(ARMS)):
             raise UserError(f"--arm {arm.name}: another arm has this name; choose another name.")
         boot = tuple(word for words in arm.boot for word in words.split())
         kernel = Kernel("stock", tuple(arm.patches), tuple(arm.fragments))
@@ -152,14 +146,14 @@ def tried_arm(
     kernel: Kernel = Kernel("stock"),
     boot: tuple[str, ...] = (),
 ) -> Arm:
-    """Return the arm at `place` among those that are tried.
+    """Return the arm at `place` among those without a file.
 
-    One that comes from stored results has only its name and its meaning.
+    One that comes from stored results has only its name and, if it was tried, its meaning.
     """
     # Circles are stock's.
     shapes = get_args(Shape)[1:]
     mark = Mark(shapes[place % len(shapes)], *_COLORS[place % len(_COLORS)])
-    return Arm(name, kernel, boot, meaning, _ORDER + place, mark, tried=True)
+    return Arm(name, kernel, boot, meaning, _ORDER + place, mark, tried=bool(meaning))
 
 
 @dataclass(frozen=True)
@@ -197,13 +191,9 @@ class Setting:
 BARE = Setting("", "as it is", 0)
 
 
-def setting_names() -> list[str]:
-    return names_in(SETTINGS)
-
-
 def matrix_settings(release: str, *, quick: bool) -> tuple[Setting, ...]:
     """Return no setting, and each that a release has, or each quick one."""
-    settings = sorted(map(load_setting, setting_names()), key=lambda setting: setting.order)
+    settings = sorted(map(load_setting, names_in(SETTINGS)), key=lambda setting: setting.order)
     return (BARE, *(s for s in settings if s.is_of(release) and (s.quick or not quick)))
 
 

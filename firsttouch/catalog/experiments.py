@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firsttouch.catalog.arms import BASE, LAST_ARM, Arm, arm_names, load_arm
-from firsttouch.catalog.machines import Machine, load_machine, machine_names
+from firsttouch.catalog.arms import BASE, Arm, load_arm
+from firsttouch.catalog.machines import Machine, load_machine
 from firsttouch.errors import UserError, nearest
-from firsttouch.files import EXPERIMENTS
+from firsttouch.files import ARMS, EXPERIMENTS, MACHINES
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, names_in, read, read_named
 
@@ -133,10 +133,6 @@ class UserProgram:
         return shlex.join(words) + (f" <{shlex.quote(str(self.input))}" if self.input else "")
 
 
-# Experiments without an `order` come last.
-_LAST = 1000
-
-
 @dataclass(frozen=True)
 class Experiment:
     """An experiment of the laboratory; experiments are reported by `order`, then by name.
@@ -163,7 +159,8 @@ class Experiment:
     arms: tuple[str, ...] = ("stock", "on")
     compare: str = "on"
     published: tuple[Published, ...] = ()
-    order: int = _LAST
+    # Those without one come last.
+    order: int = 1000
     default: bool = False
     options: tuple[str, ...] = ()
     one_guest: bool = False
@@ -175,11 +172,7 @@ class Experiment:
 
     def of_program(self, program: UserProgram) -> Experiment:
         """Return the experiment with cells that run `program`."""
-        parameters: dict[str, tuple[Value, ...]] = {
-            **self.parameters,
-            "program": (program.name,),
-            "cpus": (program.cpus,),
-        }
+        parameters = {**self.parameters, "program": (program.name,), "cpus": (program.cpus,)}
         # ftbench reads words that end in NUL.
         scripts = {program.name: "".join(f"{word}\0" for word in program.words)}
         return replace(self, parameters=parameters, scripts=scripts, program=program)
@@ -202,16 +195,12 @@ class Experiment:
         return metrics + [figure.name for figure in self.derived]
 
 
-def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
-    return names_in(folder)
-
-
 def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     """Return experiment `name`; UserError if there is no such experiment, or its file is wrong."""
     table = read_named("experiment", name, folder)
     programs = table
     if table.has("scripts_of"):
-        owner = table.choice("scripts_of", experiment_names(folder))
+        owner = table.choice("scripts_of", names_in(folder))
         programs = read_named("experiment", owner, folder)
     scripts = {name: str(text) for name, text in programs.table("scripts").scalars().items()}
     if not table.tables("metrics"):
@@ -245,8 +234,8 @@ def _references(
     metrics = [metric.name for metric in experiment.metrics]
     derived = [figure.name for figure in experiment.derived]
     parameters = list(experiment.parameters)
-    yield "arms", experiment.arms, arm_names()
-    yield "compare", [experiment.compare], arm_names()
+    yield "arms", experiment.arms, names_in(ARMS)
+    yield "compare", [experiment.compare], names_in(ARMS)
     yield "file_size", [experiment.file_size] if experiment.file_size else [], parameters
     yield "quick", experiment.quick or (), parameters
     known = {
@@ -289,26 +278,16 @@ def expand(params: Params, machine: Machine) -> list[Params]:
     CACHE is ``l1d`` or ``l2`` of the first CPU, where experiments run, or ``level`` for the one
     that the parameter ``level`` names. Raises UserError for one that the machine lacks.
     """
-    choices = [
-        _values(value, params, machine) if str(value).startswith("@") else [value]
-        for value in params.values()
-    ]
+    caches = {"l1d": machine.cpus[0].l1d, "l2": machine.cpus[0].l2}
+    known = {f"@{name}.{key}": values for name, cache in caches.items() if cache
+             for key, values in cache.values.items()}  # fmt: skip
+    choices: list[Sequence[Value]] = []
+    for value in params.values():
+        text = str(value).replace("@level.", f"@{params.get('level')}.")
+        if text.startswith("@") and text not in known:
+            raise UserError(f"{text}: machine {machine.name} has none; {nearest(text, known)}")
+        choices.append(known.get(text, [value]))
     return [dict(zip(params, values, strict=True)) for values in itertools.product(*choices)]
-
-
-def _values(value: Value, params: Params, machine: Machine) -> Sequence[Value]:
-    name, _, wanted = str(value)[1:].partition(".")
-    kind = machine.cpus[0]
-    caches = {"l1d": kind.l1d, "l2": kind.l2}
-    level = str(params.get("level", "")) if name == "level" else name
-    if level not in caches:
-        raise UserError(f"{value}: no such cache; {nearest(level, caches)}")
-    cache = caches[level]
-    if cache is None:
-        raise UserError(f"{value}: machine {machine.name} has no {level}.")
-    if wanted not in cache.values:
-        raise UserError(f"{value}: no such property of a cache; {nearest(wanted, cache.values)}")
-    return cache.values[wanted]
 
 
 @dataclass(frozen=True)
@@ -323,17 +302,16 @@ class Catalog:
         return replace(self, arms={**self.arms, **{arm.name: arm for arm in arms}})
 
     def arm_order(self, name: str) -> tuple[int, str]:
-        """Return the sort key of an arm; arms without a file come last."""
-        return (self.arms[name].order if name in self.arms else LAST_ARM, name)
+        return self.arms[name].order, name
 
 
 def load_catalog(
     experiments: Iterable[str], machines: Iterable[str], arms: Iterable[str]
 ) -> Catalog:
     """Load these names; one without a file, which results may have, is left out."""
-    loaded = map(load_experiment, {*experiments} & {*experiment_names()})
+    loaded = map(load_experiment, {*experiments} & {*names_in(EXPERIMENTS)})
     return Catalog(
         {each.name: each for each in sorted(loaded, key=lambda each: (each.order, each.name))},
-        {name: load_machine(name) for name in sorted({*machines} & {*machine_names()})},
-        {name: load_arm(name) for name in sorted({*arms} & {*arm_names()})},
+        {name: load_machine(name) for name in sorted({*machines} & {*names_in(MACHINES)})},
+        {name: load_arm(name) for name in sorted({*arms} & {*names_in(ARMS)})},
     )

@@ -70,12 +70,10 @@ def load_architecture(name: str = DEFAULT_ARCHITECTURE) -> Architecture:
 class Release:
     """A kernel release: Debian's source `package`, and the `suites` that may have it.
 
-    `configuration` names the package of the configurations that Debian builds
-    with, `binary` that of the image that it distributes for the cloud;
-    `{version}` in it stands for the version of the source, `{cloud}` for an
-    architecture's name of such kernels.
-
-    `objects` is the number of object files in a lab build, for its progress bar.
+    `configuration` names the package of the configurations that Debian builds with, `binary` that
+    of its image for the cloud; `{version}` in it stands for the version of the source, `{cloud}`
+    for an architecture's name of such kernels. `objects` is the number of object files in a lab
+    build, for its progress bar.
     """
 
     name: str

@@ -12,7 +12,7 @@ from typing import Literal
 from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import MACHINES
-from firsttouch.tables import Bytes, Fields, file_of, names_in, read, read_named
+from firsttouch.tables import Bytes, Fields, file_of, read, read_named
 
 # The machine of a request that names none.
 DEFAULT_MACHINE = "neoverse-n1"
@@ -66,10 +66,9 @@ class CpuKind:
 class Machine:
     """A machine of the catalogue; `cpu` is QEMU's name of its nearest CPU model.
 
-    `midr` is the MIDR_EL1 of the machine's own CPU: the kernel chooses errata
-    workarounds by it. None: that of QEMU's model. CPUs of several kinds all get
-    the same. `board` has properties that QEMU's board needs for the CPU. `used_in`
-    is for readers of the file.
+    `midr` is the MIDR_EL1 of the machine's own CPU: the kernel chooses errata workarounds by it.
+    None: that of QEMU's model. CPUs of several kinds all get the same. `board` has properties that
+    QEMU's board needs for the CPU. `used_in` is for readers of the file.
     """
 
     name: str
@@ -117,10 +116,6 @@ class Machine:
             file = file_of("machine", self.name, MACHINES)
             near = nearest(name, cpus)
             raise UserError(f"{file}: cpu is {name!r}, which QEMU does not have: {near}")
-
-
-def machine_names() -> list[str]:
-    return names_in(MACHINES)
 
 
 def load_machine(name: str) -> Machine:

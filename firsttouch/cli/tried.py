@@ -16,7 +16,6 @@ from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import (
     CONTROL,
-    UNNAMED,
     Arm,
     Wanted,
     load_setting,
@@ -62,6 +61,8 @@ _EXAMPLES = """examples:
   firsttouch try fix.patch -- ./mybench             what a patch does to a program of arm64
   firsttouch try --bisect v6.12..HEAD --source ~/linux --experiment read-fault
 """
+# The name of an arm that was given none.
+_UNNAMED = "tried"
 _OPTIONS = f"""{SELECTION}
 --bisect GOOD..BAD  find the first commit of the git tree --source that changes --metric of one cell
 --metric M          the metric of --bisect (default {METRIC})
@@ -83,7 +84,7 @@ def try_options(tried: argparse.ArgumentParser) -> None:
         "a patch, a mail or a mailbox, also compressed by gzip; a directory with a series "
         "(*.patch); a message ID or URL of lore.kernel.org; - for standard input"
     )
-    arm = f"start an arm to which later arguments belong (default: one arm, {UNNAMED})"
+    arm = f"start an arm to which later arguments belong (default: one arm, {_UNNAMED})"
     config = "a file with lines such as CONFIG_X=y for the configuration; may be repeated"
     boot = "words for the kernel's command line"
     names = ("NAME", "PATCH")
@@ -110,7 +111,7 @@ class _ArmOption(argparse.Action):
         if self.dest == "arm":
             wanted.append(Wanted(words.pop(0)))
         elif words and not wanted:
-            wanted.append(Wanted(UNNAMED))
+            wanted.append(Wanted(_UNNAMED))
         if self.dest in ("arm", "patches") and words:
             wanted[-1].patches += map(Path, words)
         elif self.dest == "config":

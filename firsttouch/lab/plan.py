@@ -9,16 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firsttouch.catalog.arms import (
-    BARE,
-    BASE,
-    CONTROL,
-    Arm,
-    Setting,
-    arm_names,
-    load_arm,
-    matrix_settings,
-)
+from firsttouch.catalog.arms import BARE, BASE, CONTROL, Arm, Setting, load_arm, matrix_settings
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import (
     Catalog,
@@ -26,15 +17,16 @@ from firsttouch.catalog.experiments import (
     Params,
     UserProgram,
     expand,
-    experiment_names,
     load_catalog,
     load_experiment,
 )
 from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
 from firsttouch.errors import UserError, nearest
+from firsttouch.files import ARMS, EXPERIMENTS
 from firsttouch.lab.cells import Cell
 from firsttouch.quantities import format_list, parse_size
+from firsttouch.tables import names_in
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
@@ -116,7 +108,7 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
     beside = dict.fromkeys([BASE, CONTROL] if request.tried else request.arms)
     tried = {arm.name: arm for arm in request.tried}
     asked = [load_arm(name) for name in beside if name not in tried] + list(request.tried)
-    catalog = load_catalog(experiment_names(), machines, arm_names()).adding(request.tried)
+    catalog = load_catalog(names_in(EXPERIMENTS), machines, names_in(ARMS)).adding(request.tried)
     if request.program:
         counted = load_experiment(COUNT).of_program(request.program)
         catalog = replace(catalog, experiments={**catalog.experiments, COUNT: counted})

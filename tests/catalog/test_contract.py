@@ -9,10 +9,11 @@ import pytest
 
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.contract import Contract
-from firsttouch.catalog.experiments import experiment_names, load_experiment
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import UserError
-from firsttouch.files import REPOSITORY
+from firsttouch.files import EXPERIMENTS, REPOSITORY
+from firsttouch.tables import names_in
 from tests.support.contract import real_contract
 
 
@@ -21,7 +22,7 @@ def contract() -> Contract:
     return real_contract()
 
 
-@pytest.mark.parametrize("name", experiment_names())
+@pytest.mark.parametrize("name", names_in(EXPERIMENTS))
 def test_each_experiment_asks_for_what_there_is(contract: Contract, name: str) -> None:
     contract.check(load_experiment(name))
 

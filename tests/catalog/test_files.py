@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog.arms import arm_names, load_arm
+from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import load_experiment
-from firsttouch.catalog.machines import load_machine, machine_names
+from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import UserError
-from firsttouch.files import EXPERIMENTS
+from firsttouch.files import ARMS, EXPERIMENTS, MACHINES
+from firsttouch.tables import names_in
 from tests.support.contrast import contrast
 
 # Of firsttouch/views/html/style.py.
 _PAPERS = ("#ffffff", "#14171b")
 
 
-@pytest.mark.parametrize("name", machine_names())
+@pytest.mark.parametrize("name", names_in(MACHINES))
 def test_each_machine_loads(name: str) -> None:
     machine = load_machine(name)
     for kind in machine.cpus:
@@ -48,13 +49,13 @@ def test_scripts_of_another_experiment(experiments: Path) -> None:
 
 
 def test_arms_differ_in_how_they_are_drawn() -> None:
-    marks = [(load_arm(name).mark.shape, load_arm(name).mark.filled) for name in arm_names()]
+    marks = [(load_arm(name).mark.shape, load_arm(name).mark.filled) for name in names_in(ARMS)]
     assert len(set(marks)) == len(marks) >= 7
-    orders = [load_arm(name).order for name in arm_names()]
+    orders = [load_arm(name).order for name in names_in(ARMS)]
     assert len(set(orders)) == len(orders)
 
 
-@pytest.mark.parametrize("name", arm_names())
+@pytest.mark.parametrize("name", names_in(ARMS))
 def test_an_arm_stands_out_from_both_papers(name: str) -> None:
     """By the contrast that WCAG 2 asks of pictures, 3 to 1."""
     mark = load_arm(name).mark

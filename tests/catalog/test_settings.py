@@ -3,19 +3,14 @@
 
 import pytest
 
-from firsttouch.catalog.arms import (
-    BARE,
-    load_arm,
-    load_setting,
-    matrix_settings,
-    setting_names,
-)
+from firsttouch.catalog.arms import BARE, load_arm, load_setting, matrix_settings
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import UserError
-from firsttouch.files import REPOSITORY
+from firsttouch.files import REPOSITORY, SETTINGS
+from firsttouch.tables import names_in
 
 
-@pytest.mark.parametrize("name", setting_names())
+@pytest.mark.parametrize("name", names_in(SETTINGS))
 def test_each_changes_something_that_there_is(name: str) -> None:
     setting = load_setting(name)
     changed = (setting.boot, setting.board, setting.machine, setting.cpus, setting.fragment)

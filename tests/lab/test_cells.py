@@ -7,19 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog.arms import Kernel, load_setting, setting_names, tried_arm
-from firsttouch.catalog.experiments import (
-    Packages,
-    UserProgram,
-    experiment_names,
-    load_experiment,
-)
+from firsttouch.catalog.arms import Kernel, load_setting, tried_arm
+from firsttouch.catalog.experiments import Packages, UserProgram, load_experiment
 from firsttouch.cli.count import programs_of
 from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of
 from firsttouch.cli.results import selected
 from firsttouch.errors import UserError
-from firsttouch.files import ARCHITECTURES
+from firsttouch.files import ARCHITECTURES, EXPERIMENTS, SETTINGS
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request, make_plan
 from firsttouch.lab.timed import plan_times
@@ -60,7 +55,7 @@ def _cells(request: Request) -> list[Cell]:
 
 
 # `firsttouch count` asks for the other one.
-_EXPERIMENTS = [name for name in experiment_names() if name != COUNT]
+_EXPERIMENTS = [name for name in names_in(EXPERIMENTS) if name != COUNT]
 
 
 @pytest.mark.parametrize("name", _EXPERIMENTS)
@@ -106,7 +101,7 @@ def test_the_command_of_a_surveyed_cell_surveys_it() -> None:
         assert _parsed(cell.command()) == [cell]
 
 
-@pytest.mark.parametrize("name", setting_names())
+@pytest.mark.parametrize("name", names_in(SETTINGS))
 def test_the_command_of_a_cell_in_a_setting_names_it(name: str) -> None:
     setting = load_setting(name)
     release = setting.releases[0] if setting.releases else DEFAULT_RELEASE

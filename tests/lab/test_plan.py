@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from firsttouch.catalog.contract import Contract
-from firsttouch.catalog.experiments import experiment_names, load_experiment
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.cli.options import settings_of
 from firsttouch.errors import UserError
+from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.tables import names_in
 from tests.support.contract import real_contract
 
 
@@ -24,7 +26,7 @@ def _plan(contract: Contract, **asked: Any) -> Plan:
 
 def test_the_default_plan_has_the_default_experiments(contract: Contract) -> None:
     plan = _plan(contract)
-    default = [name for name in experiment_names() if load_experiment(name).default]
+    default = [name for name in names_in(EXPERIMENTS) if load_experiment(name).default]
     assert {cell.experiment for cell in plan.cells} == set(default)
     assert len({cell.identity for cell in plan.cells}) == len(plan.cells)
     grouped = [cell for group in plan.groups for cell in group]

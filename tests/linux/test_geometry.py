@@ -17,11 +17,11 @@ from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.program_root import archive
 from firsttouch.building.programs import BENCH
 from firsttouch.catalog.kernels import release_names
-from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
-from firsttouch.files import REPOSITORY
+from firsttouch.catalog.machines import Cache, Machine, load_machine
+from firsttouch.files import MACHINES, REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
-from firsttouch.tables import Fields
+from firsttouch.tables import Fields, names_in
 from firsttouch.vm import qemu
 from firsttouch.vm.supervision import Done
 from tests.linux.conftest import MakeGuest
@@ -273,7 +273,7 @@ def _seen(commands: Sequence[Done]) -> list[list[dict[str, str]]]:
     return seen
 
 
-@pytest.mark.parametrize("name", machine_names())
+@pytest.mark.parametrize("name", names_in(MACHINES))
 @pytest.mark.parametrize("release", releases_with_stock())
 def test_machine_of_the_catalogue(
     make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, release: str, name: str

@@ -7,19 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
-from firsttouch.catalog.experiments import (
-    Experiment,
-    Params,
-    Value,
-    experiment_names,
-    load_catalog,
-    load_experiment,
-)
+from firsttouch.catalog.experiments import Experiment, Params, Value, load_catalog, load_experiment
 from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import Provenance, Result, read_results, write_results
 from firsttouch.quantities import parse_size
-from firsttouch.tables import Json
+from firsttouch.tables import Json, names_in
 
 _DIGESTS = {
     "initial RAM disk": "c" * 64,
@@ -62,7 +55,7 @@ class Made:
 def experiments(folder: Path) -> Path:
     """Return a copy of experiments/ in `folder`, without those whose cells a machine decides."""
     copy = Path(shutil.copytree(EXPERIMENTS, folder / "experiments"))
-    for name in experiment_names(copy):
+    for name in names_in(copy):
         if '"@' in (copy / f"{name}.toml").read_text():
             (copy / f"{name}.toml").unlink()
     return copy
@@ -70,7 +63,7 @@ def experiments(folder: Path) -> Path:
 
 def plan(folder: Path, names: Iterable[str] = (), **only: Value) -> list[Made]:
     """Return a result for each cell of the named experiments (all) whose params match `only`."""
-    loaded = [load_experiment(name, folder) for name in names or experiment_names(folder)]
+    loaded = [load_experiment(name, folder) for name in names or names_in(folder)]
     return [
         _made(experiment, params, arm)
         for experiment in loaded
@@ -153,7 +146,7 @@ def dataset(directory: Path, results: Iterable[Made], folder: Path | None = None
     if folder is None:
         return read_dataset(directory)
     every = sorted(
-        (load_experiment(name, folder) for name in experiment_names(folder)),
+        (load_experiment(name, folder) for name in names_in(folder)),
         key=lambda experiment: (experiment.order, experiment.name),
     )
     read = read_results(directory)

@@ -21,7 +21,7 @@ from pathlib import Path
 from docs.evidence.draw.sets import EVIDENCE
 from docs.evidence.draw.tables import document
 from firsttouch.building.apt import unpack
-from firsttouch.building.programs import ACCOUNTS, HOST_RECORDER, MOUNT_POINTS
+from firsttouch.building.programs import HOST_RECORDER, complete_root
 from firsttouch.catalog.experiments import Packages, load_experiment
 from firsttouch.errors import HostError
 from firsttouch.files import write_atomically
@@ -108,11 +108,7 @@ def program_root(packages: Packages, reporter: Reporter) -> Iterator[Path]:
         for name in ("bin", "lib", "lib64", "sbin"):
             if not (root / name).exists():
                 (root / name).symlink_to(f"usr/{name}")
-        for name in MOUNT_POINTS:
-            (root / name).mkdir(parents=True, exist_ok=True)
-        for name, text in ACCOUNTS.items():
-            (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_text(text)
+        complete_root(root)
         yield root
 
 

@@ -96,7 +96,8 @@ def _cases(of: ResultSet, dataset: Dataset, cases: Sequence[Case], metrics: Sequ
         if any(arm in each for each in values):
             head = arm if len(metrics) == 1 else f"{metric}, {arm}"
             all_of = _together(values, arms[0], arm)[: len(together)]
-            cells = [_cell(of, each, arm) for each in values[: len(shown)]]
+            shown_values = values[: len(shown)]
+            cells = [_cell(each, arms[0], arm, percent=of.changes) for each in shown_values]
             columns.append([head, *all_of, *cells])
     names, *lines = zip(*columns, strict=True)
     return Table("", names, lines)
@@ -119,15 +120,14 @@ def _name(case: Case, dataset: Dataset) -> str:
     return " ".join(filter(None, (machine, case.platform.setting, words))) or "all"
 
 
-def _cell(of: ResultSet, values: Mapping[str, float], arm: str) -> str:
-    if arm not in values:
-        return "-"
-    first = of.base if of.base in values else next(iter(values))
-    change = change_percent(values[first], values[arm])
-    if arm != first and of.changes and change is not None:
+def _cell(values: Mapping[str, float], base: str, arm: str, *, percent: bool) -> str:
+    """Return a value and its change, if it differs from `base`; with `percent` only the change."""
+    value, before = values.get(arm), values.get(base)
+    change = None if arm == base else change_percent(before, value)
+    if percent and change is not None:
         return _signed(change)
-    same = arm == first or values[arm] == values[first] or change is None
-    return f"{format_value(values[arm])}{'' if same else f' ({format_change(change)})'}"
+    same = change is None or value == before
+    return f"{format_value(value)}{'' if same else f' ({format_change(change)})'}"
 
 
 def _signed(change: float) -> str:

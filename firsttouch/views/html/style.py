@@ -22,17 +22,14 @@ _DARK: Colors = {
     "paper": "#14171b", "ink": "#e4e7eb", "dim": "#9aa4af", "rule": "#363c44", "field": "#1d2127",
     "link": "#6cb2f5", "good": "#6fcf8b", "bad": "#ff8a80",
 }  # fmt: skip
-# The mark of an arm without a file here, from results of others.
-_FOREIGN = Symbol("cross", True, "m-foreign")
 
 
 def symbols(catalog: Catalog, arms: Iterable[str]) -> Symbols:
-    kinds = {arm.name: kind for kind, arm in _arm_kinds(catalog)}
+    shown = {*arms}
     return {
-        name: Symbol(catalog.arms[name].mark.shape, catalog.arms[name].mark.filled, kinds[name])
-        if name in kinds
-        else _FOREIGN
-        for name in sorted(arms, key=catalog.arm_order)
+        arm.name: Symbol(arm.mark.shape, arm.mark.filled, kind)
+        for kind, arm in _arm_kinds(catalog)
+        if arm.name in shown
     }
 
 
