@@ -11,8 +11,8 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
-    ("firsttouch/*.py", "lines", 17_230),
-    ("docs/evidence/draw/*.py", "lines", 741),
+    ("firsttouch/*.py", "lines", 17_184),
+    ("docs/evidence/draw/*.py", "lines", 737),
     ("tests/*.py", "lines", 18_127),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
