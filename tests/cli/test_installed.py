@@ -108,13 +108,6 @@ def installed() -> Iterator[Installed]:
         subprocess.run(["chmod", "-R", "u+w", environment], check=True)
 
 
-def _give(path: Path) -> Path:
-    """Give all below `path` to the user of the installed package."""
-    if os.geteuid() == 0:
-        subprocess.run(["chown", "-R", f"{_NOBODY}:{_NOBODY}", path], check=True)
-    return path
-
-
 def test_it_carries_all_that_the_checkout_has(installed: Installed) -> None:
     (data,) = installed.command.parent.parent.glob("lib/python3*/site-packages/firsttouch/data")
     for folder in (
@@ -145,7 +138,8 @@ def test_results_are_drawn_and_compared(installed: Installed, tmp_path: Path) ->
     folder = installed.home / "two results"
     for name in ("a", "b"):
         made_results.write(folder / name, made_results.plan(EXPERIMENTS, ["populate"]))
-    _give(folder)
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-R", f"{_NOBODY}:{_NOBODY}", folder], check=True)
     done = installed("report", folder / "a")
     assert done.returncode == 0, done.stderr
     assert "<svg" in (folder / "a/report.html").read_text()

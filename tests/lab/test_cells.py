@@ -128,9 +128,3 @@ def test_the_command_of_a_tried_cell_tries_its_arm() -> None:
     assert [(wanted.name, wanted.patches) for wanted in options.wanted] == [
         ("mine", [Path("my.patch")])
     ]
-
-
-def test_the_command_of_a_cell_on_a_tree_names_the_tree() -> None:
-    cell = _cells(Request(experiments=("populate",), arms=("stock",)))[0]
-    command = cell.command(Path("/home/me/my linux"))
-    assert command.startswith("firsttouch lab --source '/home/me/my linux' --machine neoverse-n1 ")

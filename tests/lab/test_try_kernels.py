@@ -88,15 +88,6 @@ def test_what_a_memory_cgroup_costs(firsttouch: Firsttouch) -> None:
 
 
 @pytest.mark.regress
-def test_a_patch_of_known_cost_costs_that(firsttouch: Firsttouch) -> None:
-    cell, printed = _try(firsttouch, TRIED / "0001-mm-synchronize-each-first-touch.patch", *_CELL)
-    ticks = 4
-    assert abs(_change(cell, "isb") - _FAULTS) <= ticks
-    assert _change(cell, "page_faults") == _change(cell, "tlbi") == 0
-    assert re.search(r"^populate .*\+1\.\d\d$", printed, re.M)
-
-
-@pytest.mark.regress
 def test_code_that_moves_changes_nothing(firsttouch: Firsttouch) -> None:
     cell, printed = _try(firsttouch, TRIED / "0001-mm-move-the-code.patch", *_CELL)
     assert cell.take("kind", str) in ("equal", "chance")

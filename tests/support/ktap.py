@@ -8,7 +8,7 @@ ignored.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[[^]]*\])? ")
 _VERSION = re.compile(r"(?:K)?TAP version \d+$")
@@ -28,6 +28,15 @@ class Case:
     why: str = ""
 
 
+@dataclass
+class _Level:
+    """The results of one depth, which wait for their parent's name, and how many are to come."""
+
+    cases: list[Case] = field(default_factory=list)
+    planned: int | None = None
+    seen: int = 0
+
+
 def parse(lines: Iterable[str]) -> list[Case]:
     """Return the innermost tests of some KTAP, in the order in which they ended.
 
@@ -35,10 +44,7 @@ def parse(lines: Iterable[str]) -> list[Case]:
     results are missing, so that a suite that died is not taken for a short
     one. A summary of tests that are listed themselves yields nothing.
     """
-    # One list per level of nesting: the cases that wait for their parent's name.
-    levels: list[list[Case]] = [[]]
-    planned: list[int | None] = [None]
-    seen: list[int] = [0]
+    levels = [_Level()]
     for raw in lines:
         line = _STAMP.sub("", raw.rstrip())
         depth = (len(line) - len(line.lstrip(" "))) // 4
@@ -46,41 +52,32 @@ def parse(lines: Iterable[str]) -> list[Case]:
         if _VERSION.match(text):
             # A version line opens the level below the results that follow it.
             while len(levels) <= depth:
-                _push(levels, planned, seen)
+                levels.append(_Level())
         elif plan := _PLAN.match(text):
             if depth < len(levels):
-                planned[depth] = int(plan[1])
+                levels[depth].planned = int(plan[1])
         elif (result := _RESULT.match(text)) and depth < len(levels):
-            children = _pop_below(levels, planned, seen, depth)
-            seen[depth] += 1
+            children = _close(levels, depth + 1)
+            levels[depth].seen += 1
             name = result["name"].strip() or result["number"]
             case = Case(name, _outcome(result), (result["rest"] or "").strip())
-            levels[depth] += (
+            levels[depth].cases += (
                 [Case(f"{name}/{child.name}", child.outcome, child.why) for child in children]
                 if children
                 else [case]
             )
-    return _pop_below(levels, planned, seen, -1)
+    return _close(levels, 0)
 
 
-def _push(levels: list[list[Case]], planned: list[int | None], seen: list[int]) -> None:
-    levels.append([])
-    planned.append(None)
-    seen.append(0)
-
-
-def _pop_below(
-    levels: list[list[Case]], planned: list[int | None], seen: list[int], depth: int
-) -> list[Case]:
-    """Close all levels below `depth`; return their cases, outer names not yet put before them."""
+def _close(levels: list[_Level], depth: int) -> list[Case]:
+    """Close all levels from `depth` on; return their cases, outer names not yet put before them."""
     cases: list[Case] = []
-    while len(levels) > depth + 1:
-        here, plan, got = levels.pop(), planned.pop(), seen.pop()
-        cases = here + cases
-        if plan is not None and got < plan:
-            cases.append(Case("plan", "failed", f"{plan - got} of {plan} results are missing"))
-    if depth < 0:
-        _push(levels, planned, seen)
+    while len(levels) > depth:
+        level = levels.pop()
+        cases = level.cases + cases
+        if level.planned is not None and level.seen < level.planned:
+            why = f"{level.planned - level.seen} of {level.planned} results are missing"
+            cases.append(Case("plan", "failed", why))
     return cases
 
 

@@ -65,10 +65,9 @@ def test_a_survey_that_is_interrupted_at_once_keeps_nothing(firsttouch: Firsttou
     assert not list((firsttouch.directory / "out").glob("[!.]*"))
 
 
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The working directory of a survey in this process, interrupted after two tasks."""
-
+def test_an_interrupted_survey_keeps_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def interrupted(
         ftbench: Path, tasks: Sequence[Task], seconds: float
     ) -> Iterator[tuple[Sample, float]]:
@@ -77,21 +76,15 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     monkeypatch.setattr(run, "run_rounds", interrupted)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_an_interrupted_survey_keeps_what_was_measured(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     assert main(["survey", "--seconds", "3600"]) == 130
     printed = capsys.readouterr()
     first = " ".join(printed.out.split("\n\n")[0].split())
     assert "unknown whether this host is affected: the survey was interrupted" in first
     assert "interrupted; the samples so far are printed and kept" in printed.err
-    survey = read_survey(here / "out")
+    survey = read_survey(Path("out"))
     assert survey.interrupted
     assert {s.task for s in survey.samples} == {"touch base store", "touch base load-store"}
-    assert [file.name for file in (here / "out").glob("[!.]*")] == ["results.jsonl"]
+    assert [file.name for file in Path("out").glob("[!.]*")] == ["results.jsonl"]
 
 
 def test_a_survey_of_selected_cells_leaves_other_results(
