@@ -45,8 +45,21 @@ def page_style(catalog: Catalog) -> str:
 
 
 def arm_style(catalog: Catalog) -> tuple[str, Colors, Colors]:
-    """Return the rules of the arms' marks, and their colours on a light and a dark page."""
-    return _arm_rules(catalog), _arm_colors(catalog, dark=False), _arm_colors(catalog, dark=True)
+    """Return the rules of the arms' marks, and their colours on a light and a dark page.
+
+    These are numbers and checked colours, which end no element.
+    """
+    kinds = _arm_kinds(catalog)
+    rules = []
+    for kind, arm in kinds:
+        filled = f"fill: var(--{kind}); stroke-width: 0;"
+        hollow = "fill: var(--paper); fill-opacity: .6;"
+        rules.append(
+            f".{kind} {{ stroke: var(--{kind}); {filled if arm.mark.filled else hollow} }}"
+        )
+    light = {kind: arm.mark.light for kind, arm in kinds}
+    dark = {kind: arm.mark.dark for kind, arm in kinds}
+    return "\n".join(rules), light, dark
 
 
 def armless_style(light: Colors | None = None, dark: Colors | None = None) -> str:
@@ -92,19 +105,3 @@ def _root(colors: Colors) -> str:
 
 def _resolved(rule: str, colors: Colors) -> str:
     return re.sub(r"var\(--([\w-]+)\)", lambda match: colors[match[1]], rule)
-
-
-def _arm_colors(catalog: Catalog, *, dark: bool) -> Colors:
-    return {kind: arm.mark.dark if dark else arm.mark.light for kind, arm in _arm_kinds(catalog)}
-
-
-def _arm_rules(catalog: Catalog) -> str:
-    """Return the rules of the arms' marks: numbers and checked colours, which end no element."""
-    rules = []
-    for kind, arm in _arm_kinds(catalog):
-        filled = f"fill: var(--{kind}); stroke-width: 0;"
-        hollow = "fill: var(--paper); fill-opacity: .6;"
-        rules.append(
-            f".{kind} {{ stroke: var(--{kind}); {filled if arm.mark.filled else hollow} }}"
-        )
-    return "\n".join(rules)
