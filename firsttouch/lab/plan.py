@@ -25,11 +25,13 @@ from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import ARMS, EXPERIMENTS
 from firsttouch.lab.cells import Cell
-from firsttouch.quantities import format_list, parse_size
+from firsttouch.quantities import format_list, format_size, parse_size
 from firsttouch.tables import names_in
-from firsttouch.vm.guest import check_size
+from firsttouch.vm.guest import MEMORY
 
 DEFAULT_RELEASE = "6.12"
+# The largest mapping, in bytes: a guest also has the kernel, its struct pages, and programs.
+_LARGEST = MEMORY - (512 << 20)
 # The experiment that runs a program of the user's.
 COUNT = "count"
 # Its parameter: whether a run is traced for the instructions of each process.
@@ -115,8 +117,11 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
     experiments = _experiments(request, catalog)
     for experiment in experiments:
         contract.check(experiment)
-    if request.size is not None:
-        check_size(request.size)
+    if (request.size or 0) > _LARGEST:
+        raise UserError(
+            f"--size {request.size} is larger than a guest of {format_size(MEMORY)} can map: "
+            f"give at most {format_size(_LARGEST)}."
+        )
     wanted = {name: _meant(given) for name, given in request.settings.items()}
     cells: list[Cell] = []
     groups: list[tuple[Cell, ...]] = []

@@ -14,14 +14,9 @@ from typing import Literal
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.kernels import Port, load_architecture
 from firsttouch.catalog.machines import Machine
-from firsttouch.errors import UserError
-from firsttouch.quantities import format_size
 from firsttouch.tables import Json
 
 MEMORY = 4 << 30
-# Bytes for the kernel, its page tables and struct pages, and the programs; a
-# measured mapping can have the rest.
-_RESERVED_MEMORY = 512 << 20
 # How a guest's CPUs run. identical: the clock counts instructions (icount), so
 # that all runs are bit for bit the same; only this timing is fit to count
 # with. interleaved: round-robin TCG in real time. parallel: MTTCG, where QEMU
@@ -83,16 +78,6 @@ def port_for(kernel: Kernel) -> Port:
     """Return the port whose driver is built into the kernel that an arm boots."""
     # Debian has virtio's MMIO driver in a module.
     return "pci" if kernel.kind == "debian" else load_architecture(kernel.architecture).port
-
-
-def check_size(size: int) -> None:
-    """Raise UserError if a mapping of `size` bytes does not fit into a guest."""
-    largest = MEMORY - _RESERVED_MEMORY
-    if size > largest:
-        raise UserError(
-            f"--size {size} is larger than a guest of {format_size(MEMORY)} can map: "
-            f"give at most {format_size(largest)}."
-        )
 
 
 @dataclass(frozen=True)

@@ -26,24 +26,13 @@ CPUS = "sys/devices/system/cpu"
 
 
 @functools.cache
-def lscpu() -> Mapping[str, str]:
-    """Return the fields of `lscpu -J` for this host; none if it cannot run."""
+def lscpu(field: str) -> str:
+    """Return what lscpu has of a field, once for each kind of CPU; empty if it has nothing."""
     try:
-        return lscpu_fields(output(["lscpu", "-J"], env={"LC_ALL": "C"}))
+        printed = output(["lscpu"], env={"LC_ALL": "C"})
     except HostError:
-        return {}
-
-
-def lscpu_fields(printed: str) -> dict[str, str]:
-    """Return the fields in lscpu's JSON; CPUs of several kinds have a field several times."""
-    values: dict[str, list[str]] = {}
-    for name, value in re.findall(r'"field": *"(.*?):?",\s*"data": *"(.*?)"', printed):
-        values.setdefault(name, []).append(value)
-    return {name: " + ".join(dict.fromkeys(several)) for name, several in values.items()}
-
-
-def processor_name() -> str:
-    return lscpu().get("Model name") or "unknown CPU"
+        return ""
+    return " + ".join(dict.fromkeys(re.findall(rf"^ *{field}: *(.+)$", printed, re.M)))
 
 
 def choose_cpus(allowed: Collection[int], system: Path = ROOT) -> list[int]:
@@ -60,12 +49,9 @@ def choose_cpus(allowed: Collection[int], system: Path = ROOT) -> list[int]:
     cores: dict[str, int] = {}
     for cpu in sorted(allowed, reverse=True):
         if kind(cpu) == largest:
-            cores.setdefault(siblings(cpu, system) or str(cpu), cpu)
+            core = text(system / CPUS / f"cpu{cpu}/topology/thread_siblings_list")
+            cores.setdefault(core or str(cpu), cpu)
     return list(cores.values())
-
-
-def siblings(cpu: int, system: Path) -> str:
-    return text(system / CPUS / f"cpu{cpu}/topology/thread_siblings_list")
 
 
 _CACHES = {
@@ -108,13 +94,13 @@ def check_kvm(
             "it by --arch, or leave out --time, which counts on any host."
         )
     device = system / "dev/kvm"
-    if not device.exists():
+    try:
+        os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
+    except FileNotFoundError:
         raise HostError(
             "/dev/kvm is missing: take a machine that boots Linux as a hypervisor may, such as a "
             "board, a workstation or a cloud's bare metal; a virtual machine mostly has no KVM."
-        )
-    try:
-        os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
+        ) from None
     except OSError as error:
         raise HostError(
             f"/dev/kvm cannot be opened ({error.strerror}): run `sudo usermod -aG kvm $USER` and "
@@ -130,7 +116,7 @@ def host_machine(
     l1d, l1i = caches.get("l1d"), caches.get("l1i")
     kinds = () if not l1d or not l1i else (CpuKind(1, l1d, l1i, caches.get("l2")),)
     l3 = caches.get("l3") if kinds else None
-    return Machine("host", processor_name(), "host", None, kinds, l3, architecture=architecture)
+    return Machine("host", "this host", "host", None, kinds, l3, architecture=architecture)
 
 
 @dataclass(frozen=True)
@@ -221,12 +207,6 @@ class Host:
     def cache(self, level: str) -> HostCache | None:
         return next((cache for cache in self.caches if cache.level == level), None)
 
-    @property
-    def fault_ahead(self) -> int:
-        """The size of the largest folio that memory written in order gets; 0 if none does."""
-        sizes = (int(size) << 10 for size, policy in self.mthp.items() if policy == "inorder")
-        return max(sizes, default=0)
-
     def maps(self, size: int) -> bool:
         """Whether the kernel can map anonymous memory in pages of `size` bytes."""
         whole = self.thp.get("hpage_pmd_size") == str(size)
@@ -252,7 +232,7 @@ def read_host(cpus: Iterable[int], system: Path = ROOT) -> Host:
     }
     return Host(
         architecture=_ARCHITECTURES[platform.machine()],
-        processor=processor_name(),
+        processor=lscpu("Model name") or "unknown CPU",
         kernel=platform.release(),
         cpus=tuple(map(str, cpus)),
         before=condition(cpus, system),
@@ -261,7 +241,7 @@ def read_host(cpus: Iterable[int], system: Path = ROOT) -> Host:
         caches=caches,
         thp=thp,
         mthp=dict(sorted(mthp.items(), key=lambda item: int(item[0]))),
-        virtual="Hypervisor vendor" in lscpu(),
+        virtual=bool(lscpu("Hypervisor vendor")),
         write_intent=text(system / WRITE_INTENT[1:]) or None,
     )
 

@@ -49,7 +49,6 @@ _PORTS: Mapping[Port, str] = {
 LOG, RESULTS, COUNTS = "kernel log", "results", "counts"
 # Follows the initial RAM disk, in the same file.
 _INITRD, _ARCHIVE = "initial RAM disk", "archive"
-COUNTS_FILE = "counts.json"
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,9 @@ def inputs(guest: Guest) -> Inputs:
         _ARCHIVE: guest.archive,
     }
     blobs = {_INITRD: guest_archive(guest)}
-    qemu = load_architecture(guest.machine.architecture).qemu
-    if _has_tree(guest):
+    architecture = load_architecture(guest.machine.architecture)
+    qemu = architecture.qemu
+    if architecture.device_tree:
         disk = (_RAM_BASE + guest.memory, guest.disk.stat().st_size) if guest.disk else None
         # A tree needs no memory.
         board = (qemu, *(word.replace(_POPULATED, "") for word in board_arguments(guest)))
@@ -106,7 +106,7 @@ def command(guest: Guest, folder: Path, log: Path) -> list[str]:
     if guest.archive:
         with Path(files[_INITRD]).open("ab") as whole, guest.archive.open("rb") as archive:
             shutil.copyfileobj(archive, whole)
-    files |= {LOG: str(log), RESULTS: str(folder / RESULTS), COUNTS: str(folder / COUNTS_FILE)}
+    files |= {LOG: str(log), RESULTS: str(folder / RESULTS), COUNTS: str(folder / COUNTS)}
     return [given.qemu, *arguments(guest, files)]
 
 
@@ -122,7 +122,7 @@ def guest_key(guest: Guest) -> str:
 
 def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
     """Return QEMU's arguments; `files` maps LOG, RESULTS, COUNTS and each of `inputs` to a path."""
-    tree = ["-dtb", files["device tree"]] if _has_tree(guest) else []
+    tree = ["-dtb", files["device tree"]] if "device tree" in files else []
     disk = []
     if guest.disk:
         file, address = option_value(files["disk"]), _RAM_BASE + guest.memory
@@ -175,10 +175,6 @@ def board_arguments(guest: Guest) -> list[str]:
         *(backend if hardware else []),
         *_TIMINGS[guest.timing],
     ]  # fmt: skip
-
-
-def _has_tree(guest: Guest) -> bool:
-    return load_architecture(guest.machine.architecture).device_tree
 
 
 def _nodes(guest: Guest, memory: int) -> list[str]:

@@ -20,10 +20,10 @@ from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_room
 from firsttouch.processes import child_process
 from firsttouch.quantities import format_duration, format_size
-from firsttouch.tables import Json, json_object, parse_json
+from firsttouch.tables import Json, json_object, read, read_json
 from firsttouch.vm.guest import Counts, Guest
 from firsttouch.vm.host import pin_vcpus
-from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
+from firsttouch.vm.qemu import COUNTS, RESULTS, command
 
 # What says that a word of the command line has no effect. arm64's `nokaslr` has an effect, and
 # what is in capital letters is for the environment of init.
@@ -85,12 +85,9 @@ def run_guest(
             raise GuestError(
                 f"the guest {complaint or 'ended before its commands did'}", log_end(log)
             )
-        counts = None
         try:
-            if guest.pmu:
-                table = parse_json((scratch / COUNTS_FILE).read_text(), "the PMU's counts")
-                counts = Counts(table.objects("regions"), table.strings("not_modelled"))
-        except (OSError, UserError) as error:
+            counts = read(read_json(scratch / COUNTS), Counts, strict=False) if guest.pmu else None
+        except UserError as error:
             raise GuestError(f"the PMU plugin wrote no counts: {error}", log_end(log)) from None
         return GuestOutput(tuple(commands), counts)
 
@@ -158,7 +155,6 @@ def log_end(log: Path) -> list[str]:
 
 
 _COMMAND_ENDED = re.compile(r"\n?^\{\"command\": (\d+), \"status\": (\d+)\}\n", re.M)
-_ALL_ENDED = re.compile(r'\{"commands": (\d+)\}\n')
 
 
 @dataclass(frozen=True)
@@ -168,27 +164,25 @@ class Done:
     status: int
     lines: tuple[str, ...]
 
-    def objects(self) -> tuple[Mapping[str, Json], ...]:
-        """Return the lines as JSON objects; ValueError holds the first line that is not one."""
+    def objects(self) -> list[Mapping[str, Json]]:
+        """Return the lines as JSON objects; GuestError if one is something else."""
         objects = []
         for line in self.lines:
-            value = json_object(line)
-            if value is None:
-                raise ValueError(line)
+            if (value := json_object(line)) is None:
+                raise GuestError(f"the guest sent a line that is not a JSON object: {line[:80]!r}")
             objects.append(value)
-        return tuple(objects)
+        return objects
 
 
 def read_channel(text: str) -> list[Done] | None:
     """Return how each command of a guest ended; None if the guest ended before its commands."""
-    commands: list[Done] = []
-    begin = 0
-    for ended in _COMMAND_ENDED.finditer(text):
-        if int(ended[1]) != len(commands):
-            return None
-        output = text[begin : ended.start()].removesuffix("\n")
+    *ended, rest = _COMMAND_ENDED.split(text)
+    numbers, statuses = ended[1::3], ended[2::3]
+    if numbers != [*map(str, range(len(numbers)))] or rest != f'{{"commands": {len(numbers)}}}\n':
+        return None
+    outputs = [output.removesuffix("\n") for output in ended[::3]]
+    return [
         # Not splitlines(): it also splits at characters that JSON may contain.
-        commands.append(Done(int(ended[2]), tuple(output.split("\n")) if output else ()))
-        begin = ended.end()
-    last = _ALL_ENDED.fullmatch(text[begin:])
-    return commands if last and int(last[1]) == len(commands) else None
+        Done(int(status), tuple(output.split("\n")) if output else ())
+        for output, status in zip(outputs, statuses, strict=True)
+    ]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """This host: what sysfs and lscpu say of it, and as the machine of guests under KVM."""
 
-import json
 import os
 import subprocess
 import time
@@ -18,9 +17,7 @@ from firsttouch.vm.host import (
     condition,
     host_machine,
     lscpu,
-    lscpu_fields,
     pin_vcpus,
-    processor_name,
     read_host,
 )
 
@@ -72,41 +69,40 @@ def test_policies_caches_and_features_are_read(tmp_path: Path) -> None:
     assert host.caches[0].way_size == 16384
     assert host.thp == {"enabled": "madvise", "hpage_pmd_size": "2097152"}
     assert list(host.mthp.items()) == [("64", "inorder"), ("2048", "inherit")]
-    assert (host.before.governor, host.write_intent, host.fault_ahead) == ("ondemand", "1", 65536)
+    assert (host.before.governor, host.write_intent) == ("ondemand", "1")
     assert host.maps(2 << 20) and host.maps(65536) and not host.maps(131072)
 
 
 def test_a_kernel_without_any_of_the_files(tmp_path: Path) -> None:
     host = read_host([0], tmp_path)
     assert (host.caches, host.thp, host.mthp) == ((), {}, {})
-    assert (host.before.governor, host.write_intent, host.fault_ahead) == ("", None, 0)
+    assert (host.before.governor, host.write_intent) == ("", None)
     assert not host.maps(2 << 20)
 
 
-def _field(name: str, data: str | None, *children: object) -> dict[str, object]:
-    return {"field": f"{name}:", "data": data} | ({"children": children} if children else {})
-
-
 @pytest.mark.parametrize(
-    ("fields", "name"),
+    ("printed", "name"),
     [
-        ([_field("Vendor ID", "ARM"), _field("Model name", "Neoverse-N1")], "Neoverse-N1"),
-        ([_field("Vendor ID", "ARM", _field("Model name", "Cortex-A55"),
-                 _field("Model name", "Cortex-A76"))], "Cortex-A55 + Cortex-A76"),
-        ([_field("Off-line CPU(s) list", None)], ""),
+        ("Vendor ID:  ARM\n  Model name:  Neoverse-N1\n    Model:  1\n", "Neoverse-N1"),
+        ("  Model name:  Cortex-A55\n  Model name:  Cortex-A76\n", "Cortex-A55 + Cortex-A76"),
+        ("Vendor ID:  ARM\n", "unknown CPU"),
     ],
-)  # fmt: skip
-def test_the_model_of_each_kind_of_cpu_is_named(fields: list[object], name: str) -> None:
-    assert lscpu_fields(json.dumps({"lscpu": fields})).get("Model name", "") == name
+)
+def test_the_model_of_each_kind_of_cpu_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str, name: str
+) -> None:
+    monkeypatch.setattr("firsttouch.vm.host.output", lambda *_, **__: printed)
+    monkeypatch.setattr("firsttouch.vm.host.lscpu", lscpu.__wrapped__)
+    assert read_host([0], tmp_path).processor == name
 
 
-def test_a_host_without_lscpu_has_an_unknown_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_without_lscpu_has_an_unknown_cpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("firsttouch.vm.host.lscpu", lscpu.__wrapped__)
+    assert read_host([0], tmp_path).processor != "unknown CPU"
     monkeypatch.setenv("PATH", "/nowhere")
-    lscpu.cache_clear()
-    assert processor_name() == "unknown CPU"
-    lscpu.cache_clear()
-    monkeypatch.undo()
-    assert processor_name() != "unknown CPU"
+    assert read_host([0], tmp_path).processor == "unknown CPU"
 
 
 def test_each_host_without_kvm_is_told_what_to_do(tmp_path: Path) -> None:

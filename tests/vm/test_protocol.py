@@ -3,6 +3,7 @@
 
 import pytest
 
+from firsttouch.errors import GuestError
 from firsttouch.vm.supervision import Done, read_channel
 
 
@@ -54,8 +55,8 @@ def test_a_guest_that_ended_before_its_commands_has_no_results(text: str) -> Non
 
 
 def test_lines_are_objects_or_named() -> None:
-    assert Done(0, ('{"a": [1]}', "{}")).objects() == ({"a": [1]}, {})
+    assert Done(0, ('{"a": [1]}', "{}")).objects() == [{"a": [1]}, {}]
     for line in ("no JSON", "[1]", "", '{"a": '):
-        with pytest.raises(ValueError) as error:
+        with pytest.raises(GuestError) as error:
             Done(0, ("{}", line)).objects()
-        assert str(error.value) == line
+        assert str(error.value).endswith(f"not a JSON object: {line!r}")
