@@ -11,6 +11,7 @@ from firsttouch.terminal import leave_on_signals
 
 
 def run() -> int:
+    """Run the command line on the arguments of this process; return the exit status."""
     leave_on_signals()
     from firsttouch.cli.main import main
 

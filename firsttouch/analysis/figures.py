@@ -19,13 +19,16 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median, quantiles
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from firsttouch.catalog.arms import BASE
+from firsttouch.errors import UserError
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.results import Result, Times, results_by_arm
+from firsttouch.lab.results import Result, read_results
 from firsttouch.tables import Fields
+from firsttouch.vm.host import Host
 
 # With fewer boots no interval has this confidence: 2 / 2 ** 6 = 3 %.
 LEAST_BOOTS = 6
@@ -214,6 +217,34 @@ class TimedRow:
     @property
     def medians(self) -> dict[str, float]:
         return {arm: figure.median for arm, figure in self.figures.items()}
+
+
+# Results of `lab --time`: the cells of stock, then the same of each other arm.
+Times: TypeAlias = tuple[Result, ...]
+
+
+def read_times(place: Path) -> Times:
+    """Return the times in a directory or file of results; UserError if it has none, or a part."""
+    times = read_results(place, "kvm")
+    cells = {len(of_arm) for of_arm in results_by_arm(times).values()}
+    boots = {len(result.boots) for result in times}
+    if (len(cells), len(boots)) != (1, 1) or not all(r.provenance.host for r in times):
+        raise UserError(
+            f"{place} has no times, or not all of a run: give a directory that `firsttouch lab "
+            "--time --out` has filled."
+        )
+    return times
+
+
+def results_by_arm(times: Times) -> dict[str, list[Result]]:
+    groups = itertools.groupby(times, lambda result: result.cell.arm)
+    return {arm: list(of_arm) for arm, of_arm in groups}
+
+
+def host_of(times: Times) -> Host:
+    host = times[0].provenance.host
+    assert host is not None
+    return host
 
 
 def timed_rows(times: Times) -> list[TimedRow]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.contract import HIDDEN
 from firsttouch.catalog.experiments import Experiment, Params, Value
-from firsttouch.lab.results import Result, trace_of
+from firsttouch.lab.results import TRACE, Result
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, Json
-from firsttouch.trace.sites import Trace
+from firsttouch.trace.sites import Trace, parse_trace
 from firsttouch.trace.spaces import ANONYMOUS
 from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.vm.guest import Counts
@@ -73,8 +73,9 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
             for name, value in counted.items():
                 metrics[name] = metrics.get(name, 0) + value
     _combine(metrics, missing, result.cell.cpus)
-    if trace := trace_of(result):
-        metrics |= _recorded(trace)
+    for each in result.lines:
+        if TRACE in each:
+            metrics |= _recorded(parse_trace(Fields(line.file, each).table(TRACE)))
     for metric in experiment.metrics:
         if metric.name not in metrics and metric.name not in missing:
             missing[metric.name] = _why_not(metric.name, metrics, missing)

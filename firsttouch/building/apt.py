@@ -223,11 +223,12 @@ class Closure:
 
 
 class FromPackages(ABC):
-    """An entry of the store that is made from packages.
+    """An entry of the store that is made from packages; `file` is its product there, if one.
 
     `merged` are folders that are links into usr/ before packages are unpacked.
     """
 
+    file: ClassVar[str] = ""
     merged: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -244,7 +245,8 @@ class FromPackages(ABC):
     def stored(self) -> Path | None:
         """Return what was made from the packages that were fetched last, if the store has it."""
         last = self.wanted.last()
-        return self.entry(last).use() if last else None
+        stored = self.entry(last).use() if last else None
+        return stored / self.file if stored else None
 
     def obtain(self, reporter: Reporter) -> Path:
         return self.stored() or self.fetch(reporter)
@@ -265,7 +267,7 @@ class FromPackages(ABC):
                 output(["dpkg-deb", "-x", archives / package.file, unpacked])
             self.make(unpacked, product)
 
-        return entry.obtain(make, reporter.say)
+        return entry.obtain(make, reporter.say) / self.file
 
 
 def _download(words: Sequence[str], folder: Path, files: Files, reporter: Reporter) -> None:
@@ -286,16 +288,17 @@ def _download(words: Sequence[str], folder: Path, files: Files, reporter: Report
             )
 
 
-@dataclass(frozen=True)
-class Unpacked(FromPackages):
-    """A folder with packages and their dependencies; the host runs none of their scripts."""
+def closure_of(packages: Packages) -> Closure:
+    return Closure(packages.names, (packages.suite,), packages.architecture, closure=True)
 
+
+@dataclass(frozen=True)
+class _Unpacked(FromPackages):
     packages: Packages
 
     @property
     def wanted(self) -> Closure:
-        packages = self.packages
-        return Closure(packages.names, (packages.suite,), packages.architecture, closure=True)
+        return closure_of(self.packages)
 
     def entry(self, files: Files) -> Entry:
         recipe: dict[str, Json] = {"unpacked": [file.sha256 for file in files]}
@@ -306,4 +309,5 @@ class Unpacked(FromPackages):
 
 
 def unpack(packages: Packages, reporter: Reporter) -> Path:
-    return Unpacked(packages).obtain(reporter)
+    """Return a folder with packages and their dependencies; the host runs none of their scripts."""
+    return _Unpacked(packages).obtain(reporter)

@@ -40,6 +40,7 @@ class DebianKernel(FromPackages):
     release: Release
     version: str
     architecture: str = DEFAULT_ARCHITECTURE
+    file = IMAGE
 
     @property
     def wanted(self) -> Closure:
@@ -49,7 +50,7 @@ class DebianKernel(FromPackages):
 
     def entry(self, files: Files) -> Entry:
         recipe = {"image, symbols and configuration": files[0].sha256}
-        return Entry("images", recipe, f"kernel of {files[0].file}", IMAGE)
+        return Entry("images", recipe, f"kernel of {files[0].file}")
 
     def make(self, unpacked: Path, product: Path) -> None:
         image, *_ = [image for pattern in _IMAGES for image in unpacked.glob(pattern)]
@@ -65,6 +66,7 @@ class Configuration(FromPackages):
     release: Release
     architecture: str = DEFAULT_ARCHITECTURE
     flavour: str = ""
+    file = "config"
 
     @property
     def _packed(self) -> str:
@@ -82,7 +84,7 @@ class Configuration(FromPackages):
     def entry(self, files: Files) -> Entry:
         more = {"flavour": self.flavour} if self.wanted.note else {}
         recipe = {"configuration": files[0].sha256, **more}
-        return Entry("packages", recipe, f"{self._packed} of {files[0].file}", "config")
+        return Entry("packages", recipe, f"{self._packed} of {files[0].file}")
 
     def make(self, unpacked: Path, product: Path) -> None:
         packed = unpacked / "usr/src" / self.release.configuration / self._packed
@@ -105,5 +107,6 @@ class Configuration(FromPackages):
         def make(_: Path, product: Path) -> None:
             (product / "config").write_bytes(text)
 
+        product = self.entry(files).obtain(make, reporter.say)
         self.wanted.remember(files)
-        return self.entry(files).obtain(make, reporter.say)
+        return product / "config"

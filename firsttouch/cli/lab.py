@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.analysis.figures import change_percent, timed_rows
+from firsttouch.analysis.figures import Times, change_percent, timed_rows
 from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, profiles_of
 from firsttouch.building.host_tools import processors
 from firsttouch.building.programs import ftbench_list
@@ -24,7 +25,6 @@ from firsttouch.files import ARMS, EXPERIMENTS, MACHINES, SETTINGS, write_atomic
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Parts, check_changes, make_job, parts_of, stored_part
 from firsttouch.lab.plan import HERE, SLURM, TASK, Plan, Request, make_plan
-from firsttouch.lab.results import Times
 from firsttouch.lab.run import RunResults, guests_at_once, release_of, run_lab, run_task, source_of
 from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
 from firsttouch.progress import Reporter
@@ -125,7 +125,7 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     source = None
     if request.source or has_debian_source(release):
         source = source_of(request, release, reporter)
-        check_changes(parts_of(plan, plan.groups), source)
+        check_changes(parts_of(plan), source)
     builds, missing = forecast(plan, source)
     work = [f"builds {format_number_of(builds, 'kernels')}"] * bool(builds)
     if missing:
@@ -144,7 +144,7 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
 
 def forecast(plan: Plan, source: KernelSource | None) -> tuple[int, int]:
     """Return how many kernels a run builds, and guests it runs; without a source, all."""
-    places = {part: stored_part(part, source) for part in parts_of(plan, plan.groups)}
+    places = {part: stored_part(part, source) for part in parts_of(plan)}
     builds = sum(
         # What Debian built is fetched in seconds.
         isinstance(part, Kernel) and part.kind != "debian" and not place
@@ -154,7 +154,7 @@ def forecast(plan: Plan, source: KernelSource | None) -> tuple[int, int]:
     if source:
         made = Parts(source, {part: place for part, place in places.items() if place})
         for group in plan.groups:
-            if made.places.keys() >= set(parts_of(plan, [group])):
+            with contextlib.suppress(KeyError):
                 missing -= stored_outcome(make_job(plan, group, made).key) is not None
     return builds, missing
 

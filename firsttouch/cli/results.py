@@ -12,13 +12,14 @@ from pathlib import Path
 
 from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import read_dataset
+from firsttouch.analysis.figures import read_times
 from firsttouch.building.store import locked
 from firsttouch.cli.lab import say_notes, show_times
 from firsttouch.cli.options import declare, exclude, settings_of
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.results import FILE_NAME, read_times, timings_in
+from firsttouch.lab.results import FILE_NAME, timings_in
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import examine

@@ -12,7 +12,6 @@ from typing import Literal
 from firsttouch.building.programs import ORDERS
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.experiments import Params
-from firsttouch.catalog.kernels import load_architecture
 from firsttouch.errors import UserError
 from firsttouch.files import digest_bytes
 from firsttouch.tables import Json
@@ -23,10 +22,6 @@ from firsttouch.vm.guest import KASLR_SEED
 Timing = Literal["icount", "kvm", "host"]
 # The machine of cells that run on this host. The name of another architecture follows it.
 HOST = "host"
-
-
-def host_name(architecture: str) -> str:
-    return f"{HOST}{load_architecture(architecture).suffix}"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,8 +38,8 @@ class Parts:
     places: Mapping[Part, Path]
 
 
-def parts_of(plan: Plan, groups: Iterable[tuple[Cell, ...]]) -> list[Part]:
-    """Return what the guests of groups need, each part once, in the order in which it is made.
+def parts_of(plan: Plan) -> list[Part]:
+    """Return what the guests of a plan need, each part once, in the order in which it is made.
 
     Kernels come last, as their builds take longest; those with changes of the user's, which are
     the most likely to fail, are the first of them.
@@ -50,7 +50,7 @@ def parts_of(plan: Plan, groups: Iterable[tuple[Cell, ...]]) -> list[Part]:
         parts[part] = None
         return Path("part")
 
-    for cells in groups:
+    for cells in plan.groups:
         _guest(cells, plan, want)
     kernels = [part for part in parts if isinstance(part, Kernel)]
     others = [part for part in parts if not isinstance(part, Kernel)]
@@ -64,7 +64,7 @@ def stored_part(part: Part, source: KernelSource | None) -> Path | None:
 
 
 def build_parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
-    parts = parts_of(plan, plan.groups)
+    parts = parts_of(plan)
     check_changes(parts, source)
     makers = [kernel_of(part, source) if isinstance(part, Kernel) else part for part in parts]
     places = {part: maker.obtain(reporter) for part, maker in zip(parts, makers, strict=True)}
@@ -134,6 +134,7 @@ def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
 
 
 def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
+    """Return the job of a group of cells; KeyError without one of its parts."""
     guest = _guest(cells, plan, parts.places.__getitem__)
     experiment = plan.catalog.experiments[cells[0].experiment]
     return Job(guest, guest_key(guest), cells, parts.source, plan.arm(cells[0]), experiment)

@@ -186,25 +186,25 @@ KINDS = ("ldadd", "ldxr")
 
 def guard(jobs: Iterable[Job], logs: Path, reporter: Reporter) -> None:
     """Check the first job on a kernel without the features of each machine and number of CPUs."""
-    checked = set()
+    first: dict[tuple[str, int], Job] = {}
     for job in jobs:
-        setup = machine, cpus = job.cells[0].machine, job.guest.cpus
-        if job.arm.kernel.unchanged and setup not in checked:
-            checked.add(setup)
-            log = logs / f"guard-{machine}-{cpus}.log"
-            faults = check_double_fault(functools.partial(_line_of, job, log), cpus)
-            where = machine + f" with {cpus} CPUs" * (cpus > 1)
-            reporter.say(
-                f"Guard: {job.arm.name} on {where} takes {faults:,} faults for {PAGES:,} atomics."
-            )
+        if job.arm.kernel.unchanged:
+            first.setdefault((job.cells[0].machine, job.guest.cpus), job)
+    for (machine, cpus), job in first.items():
+        log = logs / f"guard-{machine}-{cpus}.log"
+        faults = check_double_fault(functools.partial(_line_of, job.guest, log), cpus)
+        where = machine + f" with {cpus} CPUs" * (cpus > 1)
+        reporter.say(
+            f"Guard: {job.arm.name} on {where} takes {faults:,} faults for {PAGES:,} atomics."
+        )
 
 
-def _line_of(job: Job, log: Path, command: str) -> Fields:
-    """Return the last line that `command` prints on the kernel of `job`, from the store if it can.
+def _line_of(other: Guest, log: Path, command: str) -> Fields:
+    """Return the last line that `command` prints on the kernel of another guest.
 
     The guest has neither boot parameters nor a disk nor a PMU.
     """
-    guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
+    guest = replace(other, commands=(command,), boot=(), disk=None, pmu=None)
     key = guest_key(guest)
     outcome = stored_outcome(key)
     if outcome is None:
@@ -222,8 +222,8 @@ def check_double_fault(run: Callable[[str], Fields], cpus: int = 1) -> int:
     rest = f"--page 4k --size {PAGES * PAGE_SIZE} --cpus {cpus}"
     for kind in KINDS:
         line = run(f"{FTBENCH} populate --set-thp --by {kind} {rest}")
-        faults = line.table("metrics").take("page_faults", int, 0)
-        if not faults:
+        faults = line.table("metrics").optional("page_faults", int)
+        if faults is None:
             continue
         # The program itself and its threads take a few faults: allow one per ten pages.
         if abs(faults - 2 * PAGES) > PAGES // 10:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -107,9 +108,8 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
         for name in ([setting.machine] if setting.machine else names)
     )
     machines = {name: load_machine(name) for name, _ in where}
-    beside = dict.fromkeys([BASE, CONTROL] if request.tried else request.arms)
-    tried = {arm.name: arm for arm in request.tried}
-    asked = [load_arm(name) for name in beside if name not in tried] + list(request.tried)
+    beside = [BASE, CONTROL] if request.tried else dict.fromkeys(request.arms)
+    asked = [*map(load_arm, beside), *request.tried]
     catalog = load_catalog(names_in(EXPERIMENTS), machines, names_in(ARMS)).adding(request.tried)
     if request.program:
         counted = load_experiment(COUNT).of_program(request.program)
@@ -144,7 +144,6 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
                     f"a profile follows one CPU, and {experiment.name} has cells with "
                     f"{params['cpus']}: select others by --set cpus=1."
                 )
-        layouts = request.layouts or (0,)
         arms = asked or [load_arm(arm) for arm in dict.fromkeys(experiment.arms)]
         for arm in arms:
             if arm.kernel.kind == "debian" and (experiment.file_size or experiment.root):
@@ -152,20 +151,20 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
                     f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
                     f"leave out the arm {arm.name}, or name other experiments."
                 )
-        made = {
-            (arm.name, layout): tuple(
-                Cell(release, arm.name, machine, experiment.name, params, layout, request.profile,
-                     setting.name)
-                for params in measured
-            )
-            # The first layout of all first.
-            for layout, arm in itertools.product(layouts, arms)
-        }  # fmt: skip
-        for run in made.values():
-            groups += [run] if experiment.one_guest else [(cell,) for cell in run]
-        for place, params in enumerate(measured):
-            if params in chosen:
-                cells += [made[arm.name, layout][place] for arm in arms for layout in layouts]
+        made = [
+            Cell(release, arm.name, machine, experiment.name, params, layout, request.profile,
+                 setting.name)
+            for params in measured
+            for arm in arms
+            for layout in request.layouts or (0,)
+        ]  # fmt: skip
+        cells += [cell for cell in made if cell.params in chosen]
+        guests = defaultdict[object, list[Cell]](list)
+        for place, cell in enumerate(made):
+            guests[(cell.arm, cell.layout) if experiment.one_guest else place].append(cell)
+        groups += map(tuple, guests.values())
+    # The first layout of all cells first.
+    groups.sort(key=lambda group: group[0].layout)
     _check_settings(request, seen)
     if not cells:
         values = " ".join(
@@ -186,14 +185,12 @@ def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
             load_experiment(name)
         if request.quick and catalog.experiments[name].quick is None:
             raise UserError(f"{name} has no quick form: leave out --quick.")
-    chosen = [
-        experiment
+    return [
+        experiment.quickly() if request.quick else experiment
         for experiment in catalog.experiments.values()
         if (experiment.name in names if names else experiment.default)
+        and not (request.quick and experiment.quick is None)
     ]
-    if not request.quick:
-        return chosen
-    return [experiment.quickly() for experiment in chosen if experiment.quick is not None]
 
 
 def _all_params(experiment: Experiment, machine: Machine, size: int | None) -> list[Params]:

@@ -16,13 +16,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.lab.cells import Cell, Timing
 from firsttouch.tables import Fields, Json, json_object, read
-from firsttouch.trace.sites import Trace, parse_trace
 from firsttouch.vm.guest import Counts
 from firsttouch.vm.host import Condition, Host
 
@@ -99,18 +98,6 @@ def _document(value: DataclassInstance) -> Mapping[str, object]:
     return {field.name: has for field, has in values if has != field.default}
 
 
-def trace_of(result: Result) -> Trace | None:
-    """Return the trace that a result has; None if it has none, UserError if it is broken."""
-    for line in result.lines:
-        if TRACE in line:
-            return parse_trace(Fields(f"the result of {result.cell.title}", line).table(TRACE))
-    return None
-
-
-# Results of `lab --time`: the cells of stock, then the same of each other arm.
-Times: TypeAlias = tuple[Result, ...]
-
-
 def read_results(place: Path, timing: Timing = "icount") -> tuple[Result, ...]:
     """Return the results of one timing in a directory's results.jsonl, or a file of results.
 
@@ -133,35 +120,6 @@ def read_results(place: Path, timing: Timing = "icount") -> tuple[Result, ...]:
         result = read(Fields(f"{file}: line {number}", document), Result, strict=False)
         results[result.cell.identity] = result
     return tuple(results.values())
-
-
-def read_times(place: Path) -> Times:
-    """Return the times in a directory or file of results; UserError if it has none."""
-    times = read_results(place, "kvm")
-    if not times:
-        raise UserError(
-            f"{place} has no times: give a directory that `firsttouch lab --time --out` has filled."
-        )
-    cells = {len(of_arm) for of_arm in results_by_arm(times).values()}
-    boots = {len(result.boots) for result in times}
-    if len(cells) > 1 or len(boots) > 1 or any(not r.provenance.host for r in times):
-        raise UserError(
-            f"{file_of_results(place)} lacks some of its times: measure again, with another --out."
-        )
-    return times
-
-
-def results_by_arm(results: Iterable[Result]) -> dict[str, list[Result]]:
-    arms: dict[str, list[Result]] = {}
-    for result in results:
-        arms.setdefault(result.cell.arm, []).append(result)
-    return arms
-
-
-def host_of(times: Times) -> Host:
-    host = times[0].provenance.host
-    assert host is not None
-    return host
 
 
 def file_of_results(place: Path) -> Path:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,12 +32,7 @@ from firsttouch.building.host_tools import (
     qemu_cpus,
     version,
 )
-from firsttouch.building.source import (
-    KernelSource,
-    debian_source,
-    tree_release,
-    user_source,
-)
+from firsttouch.building.source import KernelSource, debian_source, tree_release, user_source
 from firsttouch.building.store import locked, outcome_place
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Catalog
@@ -136,8 +132,7 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
     if request.on == SLURM:
         check_slurm()
     logs = request.out / "log"
-    waiting = f"Another run is writing to {request.out}; waiting for it."
-    with locked(request.out / ".lock", lambda: reporter.say(waiting)):
+    with writing_alone(request.out, reporter):
         source = source_of(request, release, reporter)
         jobs = make_jobs(plan, build_parts(source, plan, reporter))
         stored = [(job, results_of(job)) for job in jobs]
@@ -155,6 +150,11 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
             collected = collect(plan, stored, failed)
             write_results(request.out, collected.results)
     return collected
+
+
+def writing_alone(out: Path, reporter: Reporter) -> AbstractContextManager[bool]:
+    waiting = f"Another run is writing to {out}; waiting for it."
+    return locked(out / ".lock", lambda: reporter.say(waiting))
 
 
 def collect(

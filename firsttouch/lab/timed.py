@@ -14,19 +14,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.building.host_tools import DTC, find_tool
-from firsttouch.building.store import locked
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.catalog.kernels import Architecture, load_architecture
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable, digest, digest_bytes
-from firsttouch.lab.cells import Cell, host_name
+from firsttouch.lab.cells import HOST, Cell
 from firsttouch.lab.guests import Job, Parts, arguments, build_parts, make_jobs
 from firsttouch.lab.outcomes import printed_objects
 from firsttouch.lab.plan import Plan, Request, make_plan
-from firsttouch.lab.results import Boot, Result, Times, write_results
-from firsttouch.lab.run import release_of, source_of
+from firsttouch.lab.results import Boot, Result, write_results
+from firsttouch.lab.run import release_of, source_of, writing_alone
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
 from firsttouch.tables import Json
@@ -69,6 +68,7 @@ def plan_times(request: Request, release: str, contract: Contract) -> TimedPlan:
     arms = tuple(dict.fromkeys((BASE, CONTROL, *(request.arms or tried or ("on",)))))
     asked = request if tried else replace(request, arms=arms)
     architecture = load_architecture(request.architecture)
+    host = f"{HOST}{architecture.suffix}"
     plan = make_plan(asked, release, contract)
     if not (request.experiments or request.settings or request.quick):
         several = make_plan(replace(asked, experiments=(_SEVERAL,)), release, contract)
@@ -82,7 +82,7 @@ def plan_times(request: Request, release: str, contract: Contract) -> TimedPlan:
         if not _can_be_timed(experiment, cell, len(cpus), architecture):
             left_out[experiment.name] = None
         elif cell.arm == BASE:
-            timed = replace(cell, machine=host_name(architecture.name), timing="kvm")
+            timed = replace(cell, machine=host, timing="kvm")
             guests.setdefault(cell.cpus, {}).setdefault(arguments(experiment, cell.params), timed)
     if not guests:
         raise UserError("--time can measure none of these cells: name populate or read-fault.")
@@ -102,7 +102,7 @@ def plan_times(request: Request, release: str, contract: Contract) -> TimedPlan:
         name: replace(arm, kernel=replace(arm.kernel, architecture=architecture.name))
         for name, arm in plan.catalog.arms.items()
     }
-    catalog = replace(plan.catalog, arms=booted, machines={host_name(architecture.name): machine})
+    catalog = replace(plan.catalog, arms=booted, machines={host: machine})
     cells = tuple(itertools.chain(*groups))
     plan = replace(plan, cells=cells, groups=tuple(groups), catalog=catalog)
     return TimedPlan(plan, arms, tuple(cpus[: max(guests)]), note)
@@ -125,7 +125,9 @@ def _can_be_timed(
     )
 
 
-def time_cells(request: Request, contract: Contract, rounds: int, reporter: Reporter) -> Times:
+def time_cells(
+    request: Request, contract: Contract, rounds: int, reporter: Reporter
+) -> tuple[Result, ...]:
     """Measure rounds, and write all results after each.
 
     Raises HostError if this host's KVM cannot run the kernels, and GuestError if a guest fails.
@@ -136,8 +138,7 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     check_writable(request.out)
     release = release_of(request)
     timed = plan_times(request, release.name, contract)
-    waiting = f"Another run is writing to {request.out}; waiting for it."
-    with locked(request.out / ".lock", lambda: reporter.say(waiting)):
+    with writing_alone(request.out, reporter):
         source = source_of(request, release, reporter)
         jobs = _timed_jobs(timed, build_parts(source, timed.plan, reporter))
         host = read_host(timed.cpus)

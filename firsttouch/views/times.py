@@ -8,9 +8,16 @@ from dataclasses import asdict
 
 from rich.console import Console
 
-from firsttouch.analysis.figures import ELAPSED, LEAST_BOOTS, Change, TimedRow
+from firsttouch.analysis.figures import (
+    ELAPSED,
+    LEAST_BOOTS,
+    Change,
+    TimedRow,
+    Times,
+    host_of,
+    results_by_arm,
+)
 from firsttouch.catalog.arms import BASE, CONTROL
-from firsttouch.lab.results import Times, host_of, results_by_arm
 from firsttouch.quantities import format_number_of, format_value
 from firsttouch.tables import Json
 from firsttouch.views.rows import format_params

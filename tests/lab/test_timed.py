@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.analysis.figures import Times, read_times
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
@@ -24,7 +25,7 @@ from firsttouch.files import digest, digest_file
 from firsttouch.lab import guests, timed
 from firsttouch.lab.guests import Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
-from firsttouch.lab.results import FILE_NAME, Times, read_times
+from firsttouch.lab.results import FILE_NAME
 from firsttouch.progress import Reporter
 from firsttouch.views.times import sentences
 from firsttouch.vm.guest import Guest
@@ -86,7 +87,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
 
     def parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
         places = {}
-        for part in parts_of(plan, plan.groups):
+        for part in parts_of(plan):
             name = "tried" if getattr(part, "label", "") else getattr(part, "kind", "")
             if not isinstance(part, Kernel):
                 name = getattr(part, "product", "disk")

@@ -21,11 +21,11 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, make_jobs
 from firsttouch.lab.outcomes import results_of, with_traces
 from firsttouch.lab.plan import Plan, Request, make_plan
-from firsttouch.lab.results import read_results, trace_of
+from firsttouch.lab.results import TRACE, Result, read_results
 from firsttouch.lab.run import collect
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json
-from firsttouch.trace.sites import Trace
+from firsttouch.trace.sites import Trace, parse_trace
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from tests.conftest import Firsttouch
@@ -57,8 +57,7 @@ def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
     assert "recording" not in traced[0]
     assert traced[1] == lines[1]
     result = replace(make_result({}), lines=tuple(traced))
-    trace = trace_of(result)
-    assert trace is not None
+    trace = _trace_of(result)
     assert trace.faults > 10
     metrics = measure(result, load_experiment("doubles")).metrics
     assert metrics.keys() == {*RECORDED}
@@ -72,6 +71,10 @@ def test_a_program_that_fails_fails_its_cell(tmp_path: Path) -> None:
     line = {"recording": _recorded(tmp_path, "/bin/false")}
     with pytest.raises(GuestError, match="ended with status 256"):
         _traced(line)
+
+
+def _trace_of(result: Result) -> Trace:
+    return parse_trace(Fields("a result", result.lines[0]).table(TRACE))
 
 
 def _recorded_job(tmp_path: Path, program: str = "true") -> Job:
@@ -95,9 +98,7 @@ def _keep_recording(job: Job, tmp_path: Path, command: str) -> None:
 def _trace(job: Job) -> Trace:
     results = results_of(job)
     assert isinstance(results, list)
-    trace = trace_of(results[0])
-    assert trace is not None
-    return trace
+    return _trace_of(results[0])
 
 
 @pytest.fixture(autouse=True)
@@ -157,8 +158,7 @@ def test_perl_reads_the_pages_of_its_hash_before_it_writes_them(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (result,) = read_results(tmp_path)
-    trace = trace_of(result)
-    assert trace is not None
+    trace = _trace_of(result)
     assert trace.machine == "aarch64"
     top = trace.sites[0]
     assert top.read.function == "Perl_hv_common"

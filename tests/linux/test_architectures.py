@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.analysis.figures import Times, host_of, read_times, results_by_arm
 from firsttouch.building.debian import DebianKernel
 from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.source import KernelSource
@@ -17,7 +18,6 @@ from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
 from firsttouch.lab import guests, timed
 from firsttouch.lab.plan import Request
-from firsttouch.lab.results import Times, host_of, read_times, results_by_arm
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields
 from firsttouch.vm import qemu
