@@ -12,9 +12,9 @@ import functools
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from types import NoneType, UnionType
+from types import NoneType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -40,7 +40,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 
 T = TypeVar("T")
 D = TypeVar("D", bound="DataclassInstance")
-_REQUIRED: Any = object()
+_REQUIRED: Any = MISSING
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false",
           list: "a list", dict: "a table"}  # fmt: skip
 
@@ -56,27 +56,17 @@ class Fields:
         """Return an error about `key`; `problem` completes the sentence."""
         return UserError(f"{self.file}: {self._name(key)} {problem}")
 
-    def take(self, key: str, kind: type[T], default: T = _REQUIRED) -> T:
+    def take(self, key: str, kind: type[T], default: T = _REQUIRED, strict: bool = True) -> T:
+        """Return the value of `key`, of a type that a field may have for `read`."""
         self._taken.add(key)
-        if key not in self._data:
-            if default is _REQUIRED:
-                typos = difflib.get_close_matches(key, set(self._data) - self._taken, n=1)
-                hint = f" ({typos[0]!r} is not a key here)" if typos else ""
-                raise self.error(key, f"is missing{hint}: add it.")
-            return default
-        value: Any = self._data[key]
-        # A whole number is a number, too; true is neither.
-        fits = isinstance(value, int | float if kind is float else kind)
-        if not fits or (isinstance(value, bool) and kind in (int, float)):
-            raise self.error(key, f"is {value!r}: it must be {_NAMES[kind]}.")
-        checked: T = value
-        return checked
-
-    def strings(self, key: str) -> tuple[str, ...]:
-        values = self.take(key, list)
-        if not all(isinstance(value, str) for value in values):
-            raise self.error(key, f"is {values!r}: it must be a list of strings.")
-        return tuple(values)
+        if key in self._data:
+            checked: T = self._checked(key, self._data[key], kind, strict)
+            return checked
+        if default is _REQUIRED:
+            typos = difflib.get_close_matches(key, set(self._data) - self._taken, n=1)
+            hint = f" ({typos[0]!r} is not a key here)" if typos else ""
+            raise self.error(key, f"is missing{hint}: add it.")
+        return default
 
     def optional(self, key: str, kind: type[T]) -> T | None:
         """Return the value of `key`; None if it is missing or null."""
@@ -89,26 +79,26 @@ class Fields:
             raise self.error(key, f"is {value!r}: {nearest(value, choices)}")
         return value
 
+    def strings(self, key: str) -> tuple[str, ...]:
+        return self.take(key, tuple[str, ...])
+
     def table(self, key: str) -> Fields:
         """Return the table at `key`; an empty one if it is missing."""
         return Fields(self.file, self.take(key, dict, {}), self._name(key))
 
     def tables(self, key: str) -> list[Fields]:
         """Return the array of tables at `key`; an empty one if it is missing."""
-        tables = []
-        for number, entry in enumerate(self.take(key, list, [])):
-            if not isinstance(entry, dict):
-                raise self.error(key, "must be an array of tables.")
-            tables.append(Fields(self.file, entry, f"{self._name(key)}[{number}]"))
-        return tables
+        tables = self.take(key, tuple[dict[str, Json], ...], ())
+        named = ((f"{self._name(key)}[{number}]", table) for number, table in enumerate(tables))
+        return [Fields(self.file, table, name) for name, table in named]
+
+    def objects(self, key: str) -> tuple[Mapping[str, Json], ...]:
+        """Return the value of `key`, a list of objects, whose contents are unchecked."""
+        return self.take(key, tuple[dict[str, Json], ...], ())
 
     def values_of(self, kind: type[T]) -> dict[str, T]:
         """Return all entries, which must be of type `kind`; any key is allowed."""
         return {key: self.take(key, kind) for key in self._data}
-
-    def scalars(self) -> dict[str, str | int]:
-        """Return all entries, which must be strings or whole numbers."""
-        return {key: self._scalar(key, value) for key, value in self.rest().items()}
 
     def lists(self) -> dict[str, tuple[str | int, ...]]:
         """Return all entries as lists of strings or whole numbers; a scalar is a list of one."""
@@ -117,12 +107,8 @@ class Fields:
             entries = value if isinstance(value, list) else [value]
             if not entries:
                 raise self.error(key, "is an empty list: give at least one value.")
-            lists[key] = tuple(self._scalar(key, entry) for entry in entries)
+            lists[key] = tuple(self._checked(key, entry, str | int) for entry in entries)
         return lists
-
-    def objects(self, key: str) -> tuple[Mapping[str, Json], ...]:
-        """Return the value of `key`, a list of objects, whose contents are unchecked."""
-        return tuple(table.rest() for table in self.tables(key))
 
     def rest(self) -> dict[str, Json]:
         """Return all entries that were not taken yet, unchecked."""
@@ -139,9 +125,36 @@ class Fields:
             if key not in self._taken:
                 raise self.error(key, f"is not a key here: {nearest(key, self._taken)}")
 
-    def _scalar(self, key: str, value: Json) -> str | int:
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            raise self.error(key, f"is {value!r}: it must be a string or a whole number.")
+    def _checked(self, key: str, value: Any, hint: Any, strict: bool = True) -> Any:
+        """Return `value`, that of `key`, as the type `hint`, which is of those of `read`."""
+        if type(value) is hint:
+            # Fast, for most values.
+            return value
+        origin, inner = get_origin(hint), get_args(hint)
+        if NoneType in inner:
+            (some,) = set(inner) - {NoneType}
+            return None if value is None else self._checked(key, value, some, strict)
+        if hint == Bytes:
+            try:
+                return parse_size(self._checked(key, value, str))
+            except ValueError as error:
+                raise self.error(key, f"cannot be read: {error}.") from None
+        if origin is Literal:
+            return self.choice(key, inner)
+        if origin is tuple:
+            entries = enumerate(self._checked(key, value, list))
+            return tuple(
+                self._checked(f"{key}[{n}]", each, inner[0], strict) for n, each in entries
+            )
+        if origin is Mapping or is_dataclass(hint):
+            table = Fields(self.file, self._checked(key, value, dict), self._name(key))
+            return table.values_of(inner[1]) if inner else read(table, hint, strict=strict)
+        kinds = {origin} if origin is dict else set(inner or [hint])
+        # A whole number is a number, too; true is neither.
+        fits = isinstance(value, (*kinds, int) if float in kinds else tuple(kinds))
+        if not fits or (isinstance(value, bool) and kinds & {int, float}):
+            names = " or ".join(_NAMES[kind] for kind in _NAMES if kind in kinds)
+            raise self.error(key, f"is {value!r}: it must be {names}.")
         return value
 
     def _name(self, key: str) -> str:
@@ -151,64 +164,28 @@ class Fields:
 def read(table: Fields, kind: type[D], *, strict: bool = True, **given: object) -> D:
     """Return the `kind`, a dataclass, in a table: a key for each field that is not `given`.
 
-    A field may be a string, a number, true or false, one of the values of a Literal, a list of
-    strings or of tables, a table of values, or a dataclass: a table. Tables in a list of mappings
-    are unchecked. A key may be missing if its field has a default or can be None. If `strict`, no
-    other may be there. Raises UserError.
+    A field may be a string, a number, true or false, one of the values of a Literal, a list, a
+    table of values, or a dataclass: a table. A key may be missing if its field has a default or can
+    be None. If `strict`, no other may be there. Raises UserError.
     """
     values = dict(given)
-    for name, hint, optional in _fields(kind):
-        if name in given:
-            continue
-        if table.has(name) or not optional:
-            values[name] = _value(table, name, hint, strict)
-        else:
-            # The key is known, and near to a typo perhaps.
-            table.take(name, object, None)
+    for field, hint in _fields(kind):
+        if field.name not in given:
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            if default is MISSING and NoneType in get_args(hint):
+                default = None
+            values[field.name] = table.take(field.name, hint, default, strict)
     if strict:
         table.done()
     return kind(**values)
 
 
 @functools.cache
-def _fields(kind: type[DataclassInstance]) -> list[tuple[str, object, bool]]:
-    """Return the name and the type of each field, and whether it has a default."""
+def _fields(kind: type[DataclassInstance]) -> list[tuple[Field[Any], Any]]:
+    """Return the fields and the type of each."""
     # Json is recursive, and names what its users do not import.
     hints = get_type_hints(kind, localns={"Json": object}, include_extras=True)
-    return [
-        (field.name, hints[field.name],
-         field.default is not MISSING or field.default_factory is not MISSING)
-        for field in fields(kind)
-    ]  # fmt: skip
-
-
-def _value(table: Fields, key: str, hint: object, strict: bool) -> object:
-    inner = get_args(hint)
-    if isinstance(hint, UnionType) and NoneType in inner:
-        (some,) = set(inner) - {NoneType}
-        present = table.take(key, object, None) is not None
-        return _value(table, key, some, strict) if present else None
-    if hint is Bytes:
-        try:
-            return parse_size(table.take(key, str))
-        except ValueError as error:
-            raise table.error(key, f"cannot be read: {error}.") from None
-    if get_origin(hint) is Literal:
-        return table.choice(key, inner)
-    if get_origin(hint) is tuple and get_origin(inner[0]) is Mapping:
-        return table.objects(key)
-    if get_origin(hint) is tuple:
-        return table.strings(key) if inner[0] is str else tuple(
-            read(entry, inner[0], strict=strict) for entry in table.tables(key)
-        )  # fmt: skip
-    if get_origin(hint) is Mapping:
-        entries = table.table(key)
-        return entries.scalars() if isinstance(inner[1], UnionType) else entries.values_of(inner[1])
-    if not isinstance(hint, type):
-        raise TypeError(f"{key}: no value of a table is a {hint}")
-    if is_dataclass(hint):
-        return read(table.table(key), hint, strict=strict)
-    return table.take(key, hint)
+    return [(field, hints[field.name]) for field in fields(kind)]
 
 
 def _text(file: Path) -> str:

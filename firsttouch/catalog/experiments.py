@@ -202,7 +202,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     if table.has("scripts_of"):
         owner = table.choice("scripts_of", names_in(folder))
         programs = read_named("experiment", owner, folder)
-    scripts = {name: str(text) for name, text in programs.table("scripts").scalars().items()}
+    scripts = programs.table("scripts").values_of(str)
     if not table.tables("metrics"):
         raise table.error("metrics", "is missing: add one [[metrics]] table per metric.")
     experiment = read(

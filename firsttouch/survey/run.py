@@ -129,8 +129,8 @@ def read_line(task: Task, number: int, line: str) -> Sample:
     if not printed.has("metrics"):
         raise printed.error("metrics", "is missing.")
     metrics = printed.table("metrics").values_of(float)
-    size = printed.table("params").scalars().get("size")
-    if metrics and isinstance(size, int):
+    size = printed.table("params").take("size", int, 0)
+    if metrics and size:
         metrics["size"] = size
     reasons = printed.table("unavailable").values_of(str)
     return Sample(task.name, number, metrics, "" if metrics else next(iter(reasons.values()), ""))
