@@ -8,6 +8,7 @@ one that the host trusts without a signature is refused.
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 from abc import ABC, abstractmethod
@@ -308,6 +309,8 @@ class _Unpacked(FromPackages):
         unpacked.rename(product)
 
 
+@functools.cache
 def unpack(packages: Packages, reporter: Reporter) -> Path:
     """Return a folder with packages and their dependencies; the host runs none of their scripts."""
+    # The store takes seconds to check it.
     return _Unpacked(packages).obtain(reporter)

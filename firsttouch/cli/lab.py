@@ -23,7 +23,7 @@ from firsttouch.cli.options import ARM, FORM, SELECTION, by_release, check_time,
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import ARMS, EXPERIMENTS, MACHINES, SETTINGS, write_atomically
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import Parts, check_changes, make_job, parts_of, stored_part
+from firsttouch.lab.guests import check_changes, make_job, parts_of, stored_part
 from firsttouch.lab.plan import HERE, SLURM, TASK, Plan, Request, make_plan
 from firsttouch.lab.run import RunResults, guests_at_once, release_of, run_lab, run_task, source_of
 from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
@@ -152,10 +152,10 @@ def forecast(plan: Plan, source: KernelSource | None) -> tuple[int, int]:
     )
     missing = len(plan.groups)
     if source:
-        made = Parts(source, {part: place for part, place in places.items() if place})
+        made = {part: place for part, place in places.items() if place}
         for group in plan.groups:
             with contextlib.suppress(KeyError):
-                missing -= stored_outcome(make_job(plan, group, made).key) is not None
+                missing -= stored_outcome(make_job(plan, group, source, made).key) is not None
     return builds, missing
 
 

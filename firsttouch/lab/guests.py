@@ -30,12 +30,8 @@ from firsttouch.vm.qemu import file_digest, guest_key, inputs
 Part = Kernel | Program | FileDisk | RootDisk | RootArchive
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Parts of guests and where they are: for a kernel its image."""
-
-    source: KernelSource
-    places: Mapping[Part, Path]
+# Parts of guests and where they are: for a kernel its image.
+Places = Mapping[Part, Path]
 
 
 def parts_of(plan: Plan) -> list[Part]:
@@ -63,12 +59,11 @@ def stored_part(part: Part, source: KernelSource | None) -> Path | None:
     return kernel_of(part, source).stored() if source else None
 
 
-def build_parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
+def build_parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Places:
     parts = parts_of(plan)
     check_changes(parts, source)
     makers = [kernel_of(part, source) if isinstance(part, Kernel) else part for part in parts]
-    places = {part: maker.obtain(reporter) for part, maker in zip(parts, makers, strict=True)}
-    return Parts(source, places)
+    return {part: maker.obtain(reporter) for part, maker in zip(parts, makers, strict=True)}
 
 
 def check_changes(parts: Collection[Part], source: KernelSource) -> None:
@@ -129,15 +124,15 @@ class Job:
         }
 
 
-def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
-    return [make_job(plan, cells, parts) for cells in plan.groups]
+def make_jobs(plan: Plan, source: KernelSource, places: Places) -> list[Job]:
+    return [make_job(plan, cells, source, places) for cells in plan.groups]
 
 
-def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
+def make_job(plan: Plan, cells: tuple[Cell, ...], source: KernelSource, places: Places) -> Job:
     """Return the job of a group of cells; KeyError without one of its parts."""
-    guest = _guest(cells, plan, parts.places.__getitem__)
+    guest = _guest(cells, plan, places.__getitem__)
     experiment = plan.catalog.experiments[cells[0].experiment]
-    return Job(guest, guest_key(guest), cells, parts.source, plan.arm(cells[0]), experiment)
+    return Job(guest, guest_key(guest), cells, source, plan.arm(cells[0]), experiment)
 
 
 def _guest(cells: tuple[Cell, ...], plan: Plan, place: Callable[[Part], Path]) -> Guest:

@@ -20,7 +20,6 @@ from firsttouch import trace
 from firsttouch.building.apt import unpack
 from firsttouch.building.host_tools import version
 from firsttouch.building.store import keep_outcome, stored_outcome
-from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import digest, digest_files
@@ -35,9 +34,7 @@ from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import DEADLINE, Done, log_end, run_guest
 
 
-def guest_outcome(
-    guest: Guest, log: Path, *, stop: threading.Event | None = None
-) -> dict[str, Json]:
+def guest_outcome(guest: Guest, log: Path, stop: threading.Event | None = None) -> dict[str, Json]:
     """Run `guest`; return each command's lines and the regions that the PMU counted for them.
 
     Raises GuestError and StoppedError as `run_guest` does, and GuestError if a command fails,
@@ -97,7 +94,7 @@ def outcome_of(job: Job) -> Fields | None:
     key = digest([job.key, trace_digest()])
     outcome = stored_outcome(key)
     if outcome is None and (recorded := stored_outcome(job.key)):
-        traced = with_traces(recorded, _unpacked(job.recorded, job.source.reporter))
+        traced = with_traces(recorded, unpack(job.recorded, job.source.reporter))
         keep_outcome(key, traced)
         return Fields(recorded.file, traced)
     return outcome
@@ -108,12 +105,6 @@ def trace_digest() -> str:
     """Return the digest of the code that decides what is found in a recording."""
     folder = Path(trace.__path__[0])
     return digest_files(folder, folder.glob("*.py"))
-
-
-@functools.cache
-def _unpacked(packages: Packages, reporter: Reporter) -> Path:
-    # The store takes seconds to check it.
-    return unpack(packages, reporter)
 
 
 def with_traces(outcome: Fields, root: Path) -> dict[str, Json]:

@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,7 +37,7 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Catalog
 from firsttouch.catalog.kernels import Release, load_release
 from firsttouch.errors import GuestError, HostError, UserError
-from firsttouch.files import check_writable
+from firsttouch.files import check_writable, write_atomically
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job, build_parts, make_jobs
 from firsttouch.lab.outcomes import guard, measure_job, outcome_of, results_of
@@ -132,9 +131,10 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
     if request.on == SLURM:
         check_slurm()
     logs = request.out / "log"
-    with writing_alone(request.out, reporter):
+    waiting = f"Another run is writing to {request.out}; waiting for it."
+    with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        jobs = make_jobs(plan, build_parts(source, plan, reporter))
+        jobs = make_jobs(plan, source, build_parts(source, plan, reporter))
         stored = [(job, results_of(job)) for job in jobs]
         missing = {job.key: job for job, outcome in stored if outcome is None}
         failed: Mapping[str, GuestError] = {}
@@ -150,11 +150,6 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
             collected = collect(plan, stored, failed)
             write_results(request.out, collected.results)
     return collected
-
-
-def writing_alone(out: Path, reporter: Reporter) -> AbstractContextManager[bool]:
-    waiting = f"Another run is writing to {out}; waiting for it."
-    return locked(out / ".lock", lambda: reporter.say(waiting))
 
 
 def collect(
@@ -229,9 +224,8 @@ def run_on_nodes(
     cancels it.
     """
     tasks = min(len(keys), _MOST_TASKS)
-    logs.mkdir(parents=True, exist_ok=True)
     share = logs.absolute() / "guests"
-    share.write_text("\n".join(keys))
+    write_atomically(share, "\n".join(keys))
     task = ["exec", "env", f"{TASK}={share}", sys.executable, "-m", "firsttouch", *argv]
     submit = [
         "sbatch", "--wait", "--parsable", "--job-name=firsttouch", f"--array=0-{tasks - 1}",
@@ -250,10 +244,8 @@ def run_on_nodes(
                 "SBATCH_QOS and SBATCH_TIMELIMIT choose where it runs, and the limits.",
                 waiting.stderr.read().splitlines(),
             )
-        reporter.say(
-            f"Slurm job {job}: {format_number_of(tasks, 'tasks')}, logs in {logs}; Ctrl-C cancels "
-            "it."
-        )
+        number = format_number_of(tasks, "tasks")
+        reporter.say(f"Slurm job {job}: {number}, logs in {logs}; Ctrl-C cancels it.")
         try:
             with reporter.step("Running on nodes", "guests", len(keys)) as step:
                 while waiting.poll() is None:
@@ -284,7 +276,7 @@ def run_task(request: Request, contract: Contract, reporter: Reporter) -> int:
     """Run the guests of this task of Slurm into the store; return how many have an outcome."""
     release, plan = _planned(request, contract)
     source = source_of(request, release, reporter)
-    jobs = {job.key: job for job in make_jobs(plan, build_parts(source, plan, reporter))}
+    jobs = {job.key: job for job in make_jobs(plan, source, build_parts(source, plan, reporter))}
     share = {key: jobs[key] for key in share_of_task(jobs)}
     with tempfile.TemporaryDirectory(prefix="firsttouch-task-") as logs:
         return len(share) - len(run_guests(share, 1, Path(logs), reporter))

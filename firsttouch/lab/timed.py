@@ -6,14 +6,13 @@ A round boots every arm, in turn forwards and backwards (ABBA).
 
 from __future__ import annotations
 
-import itertools
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.building.host_tools import DTC, find_tool
+from firsttouch.building.store import locked
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Experiment
@@ -21,11 +20,11 @@ from firsttouch.catalog.kernels import Architecture, load_architecture
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable, digest, digest_bytes
 from firsttouch.lab.cells import HOST, Cell
-from firsttouch.lab.guests import Job, Parts, arguments, build_parts, make_jobs
+from firsttouch.lab.guests import Job, arguments, build_parts, make_jobs
 from firsttouch.lab.outcomes import printed_objects
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import Boot, Result, write_results
-from firsttouch.lab.run import release_of, source_of, writing_alone
+from firsttouch.lab.run import release_of, source_of
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
 from firsttouch.tables import Json
@@ -86,12 +85,10 @@ def plan_times(request: Request, release: str, contract: Contract) -> TimedPlan:
             guests.setdefault(cell.cpus, {}).setdefault(arguments(experiment, cell.params), timed)
     if not guests:
         raise UserError("--time can measure none of these cells: name populate or read-fault.")
-    note = ""
-    if left_out:
-        note = (
-            f"Without cells of {format_list(list(left_out), 9)} that need a disk, modelled caches, "
-            "other instructions or more CPUs."
-        )
+    note = (
+        f"Without cells of {format_list(list(left_out), 9)} that need a disk, modelled caches, "
+        "other instructions or more CPUs."
+    )
     groups = [
         tuple(replace(cell, arm=arm) for cell in guests[number].values())
         for arm in arms
@@ -103,9 +100,9 @@ def plan_times(request: Request, release: str, contract: Contract) -> TimedPlan:
         for name, arm in plan.catalog.arms.items()
     }
     catalog = replace(plan.catalog, arms=booted, machines={host: machine})
-    cells = tuple(itertools.chain(*groups))
+    cells = tuple(cell for group in groups for cell in group)
     plan = replace(plan, cells=cells, groups=tuple(groups), catalog=catalog)
-    return TimedPlan(plan, arms, tuple(cpus[: max(guests)]), note)
+    return TimedPlan(plan, arms, tuple(cpus[: max(guests)]), note if left_out else "")
 
 
 def _can_be_timed(
@@ -138,9 +135,11 @@ def time_cells(
     check_writable(request.out)
     release = release_of(request)
     timed = plan_times(request, release.name, contract)
-    with writing_alone(request.out, reporter):
+    waiting = f"Another run is writing to {request.out}; waiting for it."
+    with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        jobs = _timed_jobs(timed, build_parts(source, timed.plan, reporter))
+        parts = build_parts(source, timed.plan, reporter)
+        jobs = [_timed_job(job, timed) for job in make_jobs(timed.plan, source, parts)]
         host = read_host(timed.cpus)
         results = {
             cell.identity: Result(
@@ -163,32 +162,27 @@ def time_cells(
                     log = request.out / "log" / f"time-{number}-{arm}.log"
                     boot, printed = _boot(of_arm, number, log, timed.cpus)
                     for cell, lines in printed.items():
-                        before = results[cell]
-                        results[cell] = replace(
-                            before, lines=(*before.lines, *lines), boots=(*before.boots, boot)
-                        )
+                        was = results[cell]
+                        boots = (*was.boots, boot)
+                        results[cell] = replace(was, lines=(*was.lines, *lines), boots=boots)
                 write_results(request.out, results.values(), "kvm")
                 step.advance()
     return tuple(results.values())
 
 
-def _timed_jobs(timed: TimedPlan, parts: Parts) -> list[Job]:
-    """Return the guests of all arms, in the order of the plan, as KVM runs them."""
+def _timed_job(job: Job, timed: TimedPlan) -> Job:
+    """Return a job whose guest KVM runs, with memory for any cell of the plan."""
     sizes = [cell.params.get("size") for cell in timed.plan.cells]
-    memory = max(size if isinstance(size, int) else _SIZE for size in sizes) + _REST
     more = f" --repeat {_REPEATS} --counters core"
-    jobs = []
-    for job in make_jobs(timed.plan, parts):
-        guest = replace(
-            job.guest,
-            commands=tuple(command + more for command in job.guest.commands),
-            timing="hardware",
-            pmu=None,
-            memory=memory,
-            pinned=timed.cpus[: job.guest.cpus],
-        )
-        jobs.append(replace(job, guest=guest, key=guest_key(guest)))
-    return jobs
+    guest = replace(
+        job.guest,
+        commands=tuple(command + more for command in job.guest.commands),
+        timing="hardware",
+        pmu=None,
+        memory=max(size if isinstance(size, int) else _SIZE for size in sizes) + _REST,
+        pinned=timed.cpus[: job.guest.cpus],
+    )
+    return replace(job, guest=guest, key=guest_key(guest))
 
 
 def _boot(
@@ -204,12 +198,10 @@ def _boot(
     seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1
     seed_word = f"{seed:#x}" if load_architecture(machine.architecture).device_tree else ""
     printed: dict[str, list[Mapping[str, Json]]] = {}
-    begin = time.monotonic()
     for job in jobs:
         ended = run_guest(replace(job.guest, kaslr_seed=seed), log, deadline=DEADLINE)
         for place, (cell, done) in enumerate(zip(job.cells, ended.commands, strict=True)):
             objects = printed_objects(place, done, log)
             printed[cell.identity] = [{"round": number, **line} for line in objects]
     log.unlink()
-    taken = round(time.monotonic() - begin, 2)
-    return Boot(number, seed_word, taken, condition(cpus)), printed
+    return Boot(number, seed_word, condition(cpus)), printed

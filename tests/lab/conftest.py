@@ -18,7 +18,7 @@ from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.files import write_atomically
 from firsttouch.lab import guests, run
-from firsttouch.lab.guests import Part, Parts
+from firsttouch.lab.guests import Part, Places
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import RunResults, run_lab
 from firsttouch.progress import Reporter
@@ -74,7 +74,7 @@ class FakeLab:
             commands.append({"lines": [line], "regions": [make_region()] if guest.pmu else []})
         return {"commands": commands, **({"not_modelled": []} if guest.pmu else {})}
 
-    def build_parts(self, source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
+    def build_parts(self, source: KernelSource, plan: Plan, reporter: Reporter) -> Places:
         built: dict[Part, str] = {
             Kernel("stock"): "stock", Kernel("changed"): "changed", Kernel("debian"): "debian",
             INIT: "init", PMU: "libftpmu.so",
@@ -83,7 +83,7 @@ class FakeLab:
         for name in built.values():
             # Other runs may read it: as in the store, nobody sees half of it.
             write_atomically(self.parts / name, name)
-        return Parts(source, {part: self.parts / name for part, name in built.items()})
+        return {part: self.parts / name for part, name in built.items()}
 
 
 def measured(request: Request) -> Dataset:

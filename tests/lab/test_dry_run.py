@@ -13,7 +13,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import Kernel
 from firsttouch.cli.lab import forecast
-from firsttouch.lab.guests import Part, Parts, make_jobs
+from firsttouch.lab.guests import Part, make_jobs
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
@@ -71,7 +71,7 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
     assert forecast(plan, source) == (1, 2)
     changed = _kept_image(source, changed=True)
     places |= {Kernel("stock"): stock, Kernel("changed"): changed}
-    keep_outcome(make_jobs(plan, Parts(source, places))[0].key, {"commands": []})
+    keep_outcome(make_jobs(plan, source, places)[0].key, {"commands": []})
     assert forecast(plan, source) == (0, 1)
 
 

@@ -66,11 +66,11 @@ def test_each_cell_runs_in_each_layout_the_first_layout_of_all_first() -> None:
 def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(fake_lab: FakeLab) -> None:
     plan = _plan(arms=("on",), layouts=(0, 5))
     parts = fake_lab.build_parts(fake_lab.source, plan, Reporter())
-    first, second = (job.guest for job in make_jobs(plan, parts))
+    first, second = (job.guest for job in make_jobs(plan, fake_lab.source, parts))
     layout = layout_of(5)
     assert second == replace(
         first, boot=(*first.boot, *layout.words), kaslr_seed=layout.kaslr_seed,
-        files={"/ftbench": parts.places[replace(BENCH, order=5 % ORDERS)]},
+        files={"/ftbench": parts[replace(BENCH, order=5 % ORDERS)]},
     )  # fmt: skip
     trees = [inputs(guest).blobs["device tree"] for guest in (first, second)]
     changed = trees[1]

@@ -144,10 +144,10 @@ def test_a_profile_is_another_cell_with_the_kernels_symbols(fake_lab: FakeLab) -
     parts = fake_lab.build_parts(fake_lab.source, plan, reporter)
     symbols = fake_lab.parts / "System.map"
     symbols.write_text("ffff800080000000 T __primary_switched\n")
-    (job,) = make_jobs(plan, parts)
+    (job,) = make_jobs(plan, fake_lab.source, parts)
     assert job.guest.pmu and job.guest.pmu.symbols == symbols and job.guest.pmu.caches
     plain = make_plan(dataclasses.replace(profiled, profile=False), "6.12", contract)
-    (other,) = make_jobs(plain, parts)
+    (other,) = make_jobs(plain, fake_lab.source, parts)
     assert other.guest.pmu and other.guest.pmu.symbols is None
     assert plain.cells[0].identity != plan.cells[0].identity
     assert other.key != job.key

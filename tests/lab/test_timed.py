@@ -23,7 +23,7 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.cli.main import main
 from firsttouch.files import digest, digest_file
 from firsttouch.lab import guests, timed
-from firsttouch.lab.guests import Parts, parts_of
+from firsttouch.lab.guests import Places, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME
 from firsttouch.progress import Reporter
@@ -85,7 +85,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
     """A simulated machine in place of KVM; what guests boot are files without contents."""
     simulated = _Machine()
 
-    def parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Parts:
+    def parts(source: KernelSource, plan: Plan, reporter: Reporter) -> Places:
         places = {}
         for part in parts_of(plan):
             name = "tried" if getattr(part, "label", "") else getattr(part, "kind", "")
@@ -95,7 +95,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
             place.parent.mkdir(exist_ok=True)
             place.write_text(place.name)
             places[part] = place
-        return Parts(source, places)
+        return places
 
     def source(_request: Request, release: object, _reporter: Reporter) -> KernelSource:
         return fake_source()

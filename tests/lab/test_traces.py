@@ -18,7 +18,7 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, make_jobs
+from firsttouch.lab.guests import FTBENCH, Job, Part, make_jobs
 from firsttouch.lab.outcomes import results_of, with_traces
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import TRACE, Result, read_results
@@ -104,7 +104,7 @@ def _trace(job: Job) -> Trace:
 @pytest.fixture(autouse=True)
 def _host_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recorded programs are those of this host."""
-    monkeypatch.setattr(outcomes, "_unpacked", lambda *_: Path("/"))
+    monkeypatch.setattr(outcomes, "unpack", lambda *_: Path("/"))
 
 
 @pytest.mark.long
@@ -176,15 +176,15 @@ def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLa
     plan = make_plan(request, "6.12", real_contract())
     parts = fake_lab.build_parts(fake_lab.source, plan, Reporter())
     places: dict[Part, Path] = {
-        **parts.places,
-        RootDisk(experiment.root): parts.places[INIT],
-        RECORDER: parts.places[INIT],
+        **parts,
+        RootDisk(experiment.root): parts[INIT],
+        RECORDER: parts[INIT],
     }
 
     def key(**scripts: str) -> str:
         other = {**plan.catalog.experiments, "doubles": replace(experiment, scripts=scripts)}
         catalog = replace(plan.catalog, experiments=other)
-        (job,) = make_jobs(replace(plan, catalog=catalog), Parts(parts.source, places))
+        (job,) = make_jobs(replace(plan, catalog=catalog), fake_lab.source, places)
         return job.key
 
     assert key(bc="one", xz="one") == key(bc="one", xz="two") != key(bc="two", xz="one")
