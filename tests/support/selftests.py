@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's test programs: the features' kselftests and the kernel's own suites, for arm64."""
+"""The guest's test programs: the features' kselftests, and the kernel's own suites."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,12 @@ from firsttouch.building.overlay import EVERY, lay_over, link_tree, patches_of
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages
-from firsttouch.catalog.kernels import load_release, release_names
+from firsttouch.catalog.kernels import (
+    DEFAULT_ARCHITECTURE,
+    load_architecture,
+    load_release,
+    release_names,
+)
 from firsttouch.files import LINUX, digest_files
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
@@ -36,22 +41,25 @@ def suite_names() -> list[str]:
     return sorted(str(file.with_suffix("")) for file in ours if file.suffix == ".c")
 
 
-def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]:
-    """Return the arm64 binaries of the features' kselftests by name, built against `source`.
+def build_selftests(
+    source: KernelSource, reporter: Reporter, architecture: str = DEFAULT_ARCHITECTURE
+) -> dict[str, Path]:
+    """Return the binaries of the features' kselftests by name, built against `source`.
 
     They are built by the makefiles of the kernel's own selftests.
     """
     files = [path for path in (LINUX / _SELFTESTS).rglob("*") if path.is_file()]
-    names = suite_names()
+    of_arm64 = architecture == DEFAULT_ARCHITECTURE
+    names = [name for name in suite_names() if of_arm64 or not name.startswith("arm64/")]
     recipe: dict[str, Json] = {
         "names": names,
         "features' selftests": digest_files(LINUX / _SELFTESTS, files),
         "kernel": source.identity,
-        "tools": toolchain(cross_compile()),
+        "tools": toolchain(cross_compile(architecture)),
     }
 
     def make(workplace: Path, product: Path) -> None:
-        tree, headers = workplace / "tree", _headers(source, workplace)
+        tree, headers = workplace / "tree", _headers(source, workplace, architecture)
         shutil.rmtree(tree, ignore_errors=True)
         lay_over(source, tree, patches_of(source.release, EVERY))
         objects = workplace / "objects"
@@ -60,11 +68,11 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]
         for suite, wanted in (
             ("arm64", [f"ARM64_SUBTARGETS={' '.join(sorted(folders))}"]),
             ("mm", of_mm),
-        ):
+        )[not of_arm64 :]:
             (objects / suite).mkdir(parents=True, exist_ok=True)
             processes.output(
-                ["make", "-s", "-C", tree / _SELFTESTS / suite, "ARCH=arm64",
-                 f"CROSS_COMPILE={cross_compile()}", f"CC={cross_compile()}gcc -static",
+                ["make", "-s", "-C", tree / _SELFTESTS / suite, *_make(architecture),
+                 f"CC={cross_compile(architecture)}gcc -static",
                  f"OUTPUT={objects / suite}", f"KHDR_INCLUDES=-isystem {headers}", *wanted]
             )  # fmt: skip
         for name in names:
@@ -76,12 +84,18 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]
     return {name: directory / name for name in names}
 
 
-def _headers(source: KernelSource, workplace: Path) -> Path:
+def _make(architecture: str) -> list[str]:
+    arch = load_architecture(architecture).arch
+    return [f"ARCH={arch}", f"CROSS_COMPILE={cross_compile(architecture)}"]
+
+
+def _headers(
+    source: KernelSource, workplace: Path, architecture: str = DEFAULT_ARCHITECTURE
+) -> Path:
     """Make the headers that `source` has for programs below `workplace`; return their folder."""
     headers = workplace / "headers"
     processes.output(
-        ["make", "-s", "-C", source.tree(), f"O={headers}", "ARCH=arm64",
-         f"CROSS_COMPILE={cross_compile()}", "headers"]
+        ["make", "-s", "-C", source.tree(), f"O={headers}", *_make(architecture), "headers"]
     )  # fmt: skip
     return headers / "usr/include"
 
