@@ -97,8 +97,8 @@ class Fields:
         return self.take(key, tuple[dict[str, Json], ...], ())
 
     def values_of(self, kind: type[T]) -> dict[str, T]:
-        """Return all entries, which must be of type `kind`; any key is allowed."""
-        return {key: self.take(key, kind) for key in self._data}
+        """Return all entries that were not taken yet, which must be of type `kind`."""
+        return {key: self._checked(key, value, kind) for key, value in self.rest().items()}
 
     def lists(self) -> dict[str, tuple[str | int, ...]]:
         """Return all entries as lists of strings or whole numbers; a scalar is a list of one."""
