@@ -19,7 +19,7 @@ from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, Json
 from firsttouch.trace.sites import Trace, parse_trace
 from firsttouch.trace.spaces import ANONYMOUS
-from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
+from firsttouch.trace.totals import ATOMIC, EXCLUSIVE
 from firsttouch.vm.guest import Counts
 
 # Cache counts are valid if the model saw at least this many accesses for each access that it did
@@ -102,8 +102,7 @@ def _recorded(trace: Trace) -> dict[str, float]:
         "doubles": trace.doubles,
         "doubles_atomic": trace.of_kind(ATOMIC),
         "doubles_exclusive": trace.of_kind(EXCLUSIVE),
-        "doubles_load_store": trace.of_kind(LOAD_STORE),
-        "doubles_apart": trace.of_kind(APART),
+        "doubles_apart": trace.doubles - trace.of_kind(ATOMIC) - trace.of_kind(EXCLUSIVE),
         "doubles_in_files": trace.doubles - trace.of_memory(ANONYMOUS),
         "removed_by_rmw": trace.upgradable,
         "faults_shared": trace.fault_kinds.get("shared", 0),

@@ -28,8 +28,8 @@ COMBINED = ("pages_allocated", "tlbi_answers", "fault_retries")
 HIDDEN = ("lock_waits",)
 # Metrics that the laboratory finds in a recording of page faults.
 RECORDED = (
-    "faults", "doubles", "doubles_atomic", "doubles_exclusive", "doubles_load_store",
-    "doubles_apart", "doubles_in_files", "removed_by_rmw", "faults_shared", "resident",
+    "faults", "doubles", "doubles_atomic", "doubles_exclusive", "doubles_apart",
+    "doubles_in_files", "removed_by_rmw", "faults_shared", "resident",
 )  # fmt: skip
 
 

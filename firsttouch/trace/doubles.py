@@ -21,7 +21,7 @@ from firsttouch.trace.events import (
     Fault,
     Mapped,
 )
-from firsttouch.trace.instructions import Code, distance
+from firsttouch.trace.instructions import Code
 from firsttouch.trace.kinds import (
     AGAIN,
     NAMES,
@@ -38,15 +38,14 @@ from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.spaces import PROT_EXEC, Place, Space, is_anonymous, memory_kind
-from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
+from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, Pair, Totals
 from firsttouch.trace.unwinding import Unwinder
 
-# "A few instructions" between a load and the store to the same address.
-_FEW = 16
 # ns in which a fault is near a call that holds mmap_lock.
 _NEAR = 100_000
 # vm.mmap_min_addr, its usual value.
 _LOWEST = 65536
+_DOUBLES = {Access.ATOMIC: ATOMIC, Access.EXCLUSIVE: EXCLUSIVE}
 
 
 def find(recording: Recording, files: MappedFiles) -> Totals:
@@ -140,7 +139,7 @@ class Finder:
         self._processes[event.pid] = parent.fork(event.pid)
         # A page that was written, in a way that is not known, is copied when it is written again.
         unsure = (Access.EITHER, Access.UNKNOWN)
-        for page in [p for p, f in parent.first.items() if f.instruction.access in unsure]:
+        for page in [p for p, first in parent.first.items() if first.access in unsure]:
             del parent.first[page]
 
     def _map(self, event: Mapped) -> None:
@@ -192,7 +191,7 @@ class Finder:
             self._double(process, first, fault, memory_kind(mapping))
         else:
             if access.may_read and not mapped:
-                process.first[page] = First(fault.pc, address, instruction)
+                process.first[page] = First(fault.pc, access)
             kind = kind_of(
                 access, mapped, mapping,
                 user=fault.user, anonymous=anonymous, before=before, forked=forked,
@@ -230,22 +229,10 @@ class Finder:
         self._totals.stack_kinds[self._stack(process, fault)][NO_MEMORY] += 1
 
     def _double(self, process: Process, first: First, fault: Fault, memory: str) -> None:
+        kind = _DOUBLES.get(first.access, APART)
         read = process.place(fault.pid, first.pc)
         write = process.place(fault.pid, fault.pc)
-        self._totals.pairs[Pair(self._kind(first, fault), memory, read, write)] += 1
-
-    def _kind(self, first: First, fault: Fault) -> str:
-        access = first.instruction.access
-        if access is Access.ATOMIC:
-            return ATOMIC
-        if access is Access.EXCLUSIVE:
-            return EXCLUSIVE
-        code = self._code.code(self._process(fault.pid), fault.pid, first.pc)
-        if first.address == fault.address and code and fault.bits == 64:
-            steps = distance(self._recording.machine, code, first.pc, fault.pc)
-            if steps is not None and steps <= _FEW:
-                return LOAD_STORE
-        return APART
+        self._totals.pairs[Pair(kind, memory, read, write)] += 1
 
     def _stack(self, process: Process, event: Fault | Call) -> int:
         """Return the index of an event's chain of calls."""

@@ -28,19 +28,6 @@ def decode(machine: str, code: bytes) -> Instruction:
     return UNKNOWN
 
 
-@functools.lru_cache(1 << 16)
-def distance(machine: str, code: bytes, pc: int, later: int) -> int | None:
-    """Return how many instructions after `pc` the one at `later` is.
-
-    `code` begins at `pc`. Returns None if `later` is not in it, or not where an
-    instruction begins.
-    """
-    for number, instruction in enumerate(_disassembler(machine).disasm(code, pc)):
-        if instruction.address >= later:
-            return number if instruction.address == later else None
-    return None
-
-
 @functools.cache
 def _disassembler(machine: str) -> capstone.Cs:
     if machine == "aarch64":

@@ -52,9 +52,10 @@ UNKNOWN = Instruction("", Access.UNKNOWN)
 
 
 class First(NamedTuple):
+    """The first fault of a page that may have read it."""
+
     pc: int
-    address: int
-    instruction: Instruction
+    access: Access
 
 
 # Kinds are counted by their index here, because a recording may have 100 million faults.

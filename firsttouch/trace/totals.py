@@ -55,9 +55,8 @@ class Giver(NamedTuple):
     call: str
 
 
-# What a double is.
-ATOMIC, EXCLUSIVE, LOAD_STORE, APART = "atomic", "load-exclusive", "load-store", "apart"
-KINDS = (ATOMIC, EXCLUSIVE, LOAD_STORE, APART)
+# What a double is: by one instruction, by one that a store must follow, or by any two.
+ATOMIC, EXCLUSIVE, APART = "atomic", "load-exclusive", "apart"
 
 
 @dataclass

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from firsttouch.files import REPOSITORY
-from firsttouch.trace.instructions import arm64_access, decode, distance
+from firsttouch.trace.instructions import arm64_access, decode
 from firsttouch.trace.kinds import Access
 from tests.linux.mnemonics import Intent, forms
 
@@ -23,13 +23,6 @@ def test_x86_64(code: str, access: str) -> None:
 def test_arm64(word: str, access: str) -> None:
     code = struct.pack("<I", int(word, 16))
     assert decode("aarch64", code).access is Access[access]
-
-
-def test_the_steps_between_a_load_and_its_store() -> None:
-    code = bytes.fromhex("488b074883c001488907c3")  # load, add, store, ret
-    assert distance("x86_64", code, 0x1000, 0x1007) == 2
-    assert distance("x86_64", code, 0x1000, 0x1008) is None
-    assert distance("x86_64", code, 0x1000, 0x2000) is None
 
 
 def test_the_kernels_kinds_are_those_of_the_names() -> None:

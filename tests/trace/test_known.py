@@ -12,7 +12,7 @@ from tests.trace.conftest import FOLDER, Compile, run_trace
 
 pytestmark = pytest.mark.long
 
-# Pages that the program reads and then writes, by kind; 17 of the last are read by a thread.
+# Pages that the program reads and then writes, by mark; 17 of the last are read by a thread.
 KNOWN = {"load-store": 101, "apart": 103 + 17}
 
 
@@ -35,12 +35,12 @@ def test_all_known_doubles_are_found_at_their_lines_and_no_other(
     program = compile_c("known.c", *link)
     trace = run_trace(firsttouch, *chains, "--", program)
     doubles = {
-        site.kind: (site.doubles, site.read.line, site.write.line, site.memory)
+        site.read.line: (site.doubles, site.write.line, site.kind, site.memory)
         for site in own_sites(trace)
     }
     assert doubles == {
-        kind: (pages, line_of(f"read {kind}"), line_of(f"write {kind}"), "anonymous")
-        for kind, pages in KNOWN.items()
+        line_of(f"read {mark}"): (pages, line_of(f"write {mark}"), "apart", "anonymous")
+        for mark, pages in KNOWN.items()
     }
     # The others are the C library's: pages of its own that it reads and writes at the start.
     others = trace.doubles - sum(KNOWN.values())
@@ -72,5 +72,5 @@ def test_code_that_is_in_no_file_is_decoded_and_named(
         for site in read_trace(firsttouch.directory / "out" / FILE_NAME).sites
         if site.read.object == "[JIT]"
     ]
-    assert (site.kind, site.doubles) == ("load-store", 331)
+    assert (site.kind, site.doubles) == ("apart", 331)
     assert site.read.function == site.write.function == "compiled table.js:3"

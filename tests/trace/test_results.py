@@ -42,7 +42,7 @@ from firsttouch.trace.sites import (
 )
 from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED, Place
 from firsttouch.trace.symbols import Symbols
-from firsttouch.trace.totals import ATOMIC, EXCLUSIVE, LOAD_STORE, Pair, Totals
+from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, Pair, Totals
 from firsttouch.views.terminal import output_console
 from tests.support.surveys import SURVEY
 
@@ -73,7 +73,7 @@ _AGAIN = FaultPlace(
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     written = replace(
-        trace(site(40), site(2, "load-store")),
+        trace(site(40), site(2, "atomic")),
         priced=9,
         ns=4500.0,
         basis="prices.jsonl",
@@ -279,7 +279,7 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
 
 @pytest.mark.parametrize("memory", [ANONYMOUS, PRIVATE_FILE, SHARED])
 def test_a_kernel_upgrades_reads_of_anonymous_memory_alone(memory: str) -> None:
-    counts = {ATOMIC: 5, EXCLUSIVE: 7, LOAD_STORE: 11}
+    counts = {ATOMIC: 5, EXCLUSIVE: 7, APART: 11}
     place, file = Place("", 0x1000, 1), Path("trace.data")
     recording = Recording(file, "aarch64", 4096, 1, 0, call_chains=False, attached=False)
     totals = Totals(
