@@ -37,7 +37,7 @@ from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
-from firsttouch.trace.spaces import PROT_EXEC, Place, Space, is_anonymous, memory_kind
+from firsttouch.trace.spaces import PROT_EXEC, Place, is_anonymous, memory_kind
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, Pair, Totals
 from firsttouch.trace.unwinding import Unwinder
 
@@ -98,9 +98,7 @@ class Finder:
     def _process(self, pid: int) -> Process:
         process = self._processes.get(pid)
         if process is None:
-            process = self._processes[pid] = Process(
-                pid, Space(), f"process {pid}", self._block, self._replay()
-            )
+            process = self._processes[pid] = Process(pid, f"process {pid}", self._replay())
         return process
 
     def _replay(self) -> Replay:
@@ -113,9 +111,7 @@ class Finder:
             old.close(self._totals)
             if old.replay.no_huge:
                 replay.forbid_huge()
-        self._processes[event.pid] = Process(
-            event.pid, Space(), event.name, self._block, replay, executed=True
-        )
+        self._processes[event.pid] = Process(event.pid, event.name, replay, executed=True)
 
     def _end(self, event: Changed) -> None:
         process = self._processes.get(event.pid)
@@ -150,42 +146,56 @@ class Finder:
             file = self._mapped_files.at(Place(event.path, 0, event.pid, event.identity))
             if file and file.is_go:
                 process.allocator = allocator_with(process.allocator, GO.mark)
-        for start, end in process.map(event):
-            process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
+        process.map(event)
 
     def _call(self, event: Call) -> None:
         process = self._process(event.pid)
         if event.call != "madvise":
             process.locked = event.time, event.tid
-        # The kernel takes whole pages; of a heap those behind its end.
-        start, end = (-(-at >> self._shift) << self._shift for at in process.call(event))
+        start, end = process.call(event)
         if start < end:
-            process.give_back(start, end, event, self._stack(process, event))
-            process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
+            process.give_back(start, end, event.call, self._stack(process, event))
 
     def _fault(self, fault: Fault) -> None:
+        totals, process = self._totals, self._processes.get(fault.pid) or self._process(fault.pid)
+        page = fault.address >> self._shift
+        process.executing = process.executing and not fault.user
+        mapping = process.space.at(fault.address)
+        kind = NO_MEMORY
+        if mapping or not self._nowhere(fault):
+            kind = self._take(process, fault, page, mapping)
+        locked, locker = process.locked
+        totals.contended += fault.time < locked + _NEAR and locker not in (0, fault.tid)
+        totals.timeline.add(fault.time - self._start, kind)
+        process.threads[fault.tid] += 1
+        stack = self._stack(process, fault)
+        totals.stack_kinds[stack][kind] += 1
+        giver = process.givers.get(page // self._block) if kind == AGAIN else None
+        if giver:
+            totals.givers[stack][giver] += 1
+
+    def _nowhere(self, fault: Fault) -> bool:
+        """Tell whether nothing can be mapped where no mapping is recorded.
+
+        mremap(2) is recorded of programs of 64 bits; what exec maps, after the kernel's faults.
+        """
+        whole = self._recording.says_calls and fault.bits == 64
+        return fault.user and (whole or fault.address < _LOWEST)
+
+    def _take(self, process: Process, fault: Fault, page: int, mapping: Mapped | None) -> int:
+        """Take a fault that brings a page, or changes one; return its kind."""
         # Here almost all of the time goes: attributes that are used twice are local.
-        totals, mapped, address = self._totals, fault.mapped, fault.address
-        process = self._processes.get(fault.pid) or self._process(fault.pid)
-        page = address >> self._shift
-        if process.executing and fault.user:
-            process.start()
-        if not mapped:
-            process.first.pop(page, None)
-        instruction = self._code.instruction(process, fault)
-        mapping = process.space.at(address)
-        if mapping is None and self._nowhere(fault):
-            self._missing(process, fault)
-            return
+        mapped, access = fault.mapped, self._code.instruction(process, fault).access
         anonymous = is_anonymous(mapping)
         if process.new:
             process.begin(fault)
-        access = instruction.access
         forked = process.forked and mapped > 0
         before = process.touch(page, forked)
         kind, first = SECOND, None
         # Of a page that is not mapped no read is known.
-        if mapped and access.may_write and process.first:
+        if not mapped:
+            process.first.pop(page, None)
+        elif access.may_write and process.first:
             first = process.first.pop(page, None)
         if first:
             self._double(process, first, fault, memory_kind(mapping))
@@ -202,31 +212,10 @@ class Finder:
                 again=before and not mapped,
             )  # fmt: skip
         if kind == SHARED_MEMORY and mapping and not mapping.path.startswith(TMPFS):
-            process.replay.share(address, mapping)
-        totals.anonymous += anonymous
-        locked, locker = process.locked
-        totals.contended += fault.time < locked + _NEAR and locker not in (0, fault.tid)
-        totals.timeline.add(fault.time - self._start, kind)
-        process.count(fault.tid, page, kind)
-        stack = self._stack(process, fault)
-        totals.stack_kinds[stack][kind] += 1
-        giver = process.givers.get(page // self._block) if kind == AGAIN else None
-        if giver:
-            totals.givers[stack][giver] += 1
-
-    def _nowhere(self, fault: Fault) -> bool:
-        """Tell whether nothing can be mapped where no mapping is recorded.
-
-        mremap(2) is recorded of programs of 64 bits; what exec maps, after the kernel's faults.
-        """
-        whole = self._recording.says_calls and fault.bits == 64
-        return fault.user and (whole or fault.address < _LOWEST)
-
-    def _missing(self, process: Process, fault: Fault) -> None:
-        """Take a fault that brings no page, where nothing is mapped."""
-        self._totals.timeline.add(fault.time - self._start, NO_MEMORY)
-        process.threads[fault.tid][NO_MEMORY] += 1
-        self._totals.stack_kinds[self._stack(process, fault)][NO_MEMORY] += 1
+            process.replay.share(fault.address, mapping)
+        process.anonymous += anonymous
+        process.note(page, kind)
+        return kind
 
     def _double(self, process: Process, first: First, fault: Fault, memory: str) -> None:
         kind = _DOUBLES.get(first.access, APART)

@@ -86,8 +86,9 @@ def _places(trace: Trace) -> Table:
     rows = []
     for place in trace.fault_places:
         callers = ", ".join(place.callers)
-        for giver in place.givers[:1]:
-            callers += f"; given back by {giver.call}(2) in {', '.join(giver.functions)}"
+        if place.given_back:
+            call, *functions = place.given_back
+            callers += f"; given back by {call}(2) in {', '.join(functions)}"
         rows.append((place.where, f"{place.faults:,}", place.kind, callers))
     return Table("", ("Place", "Faults", "Kind", "Called by"), rows, more=2)
 
@@ -142,11 +143,9 @@ def draw_timeline(totals: Totals, width: float) -> Drawing:
     line = totals.timeline
     bars = int((width - _LEFT) / _BAR)
     counted: dict[int, Counter[int]] = {}
-    for kind, counts in enumerate(line.kinds):
-        for part, count in enumerate(counts):
-            if count:
-                bar = min((part << line.shift) * bars // (line.last + 1), bars - 1)
-                counted.setdefault(_PLACES[kind], Counter())[bar] += count
+    for (kind, part), count in line.counts.items():
+        bar = min((part << line.shift) * bars // (line.last + 1), bars - 1)
+        counted.setdefault(_PLACES[kind], Counter())[bar] += count
     drawing = Drawing(width, _TALL + _BOTTOM)
     every = sum(counted.values(), Counter[int]())
     top = round_up(max(every.values(), default=1))

@@ -3,19 +3,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from itertools import takewhile
 
 from firsttouch.trace.allocators import GLIBC, Allocator, allocator_with, is_of
 from firsttouch.trace.events import Call, Fault, Mapped
-from firsttouch.trace.kinds import (
-    AGAIN,
-    FIRST_WRITE,
-    NAMES,
-    ZERO_PAGE,
-    First,
-    Instruction,
-)
+from firsttouch.trace.kinds import First, Instruction
 from firsttouch.trace.remedies import Replay
 from firsttouch.trace.spaces import (
     EXEC,
@@ -26,58 +19,52 @@ from firsttouch.trace.spaces import (
     is_anonymous,
     place_of,
 )
-from firsttouch.trace.totals import BLOCK, Giver, Totals, Touched, blocks_of, move_pages
+from firsttouch.trace.totals import Giver, Totals, Touched, blocks_of, move_pages
 from firsttouch.trace.unwinding import Rule
 
 
 class Process:
     """A process, from its fork or exec to the next exec or the end."""
 
-    def __init__(
-        self,
-        pid: int,
-        space: Space,
-        name: str,
-        block: int,
-        replay: Replay,
-        *,
-        executed: bool = False,
-    ) -> None:
+    def __init__(self, pid: int, name: str, replay: Replay, *, executed: bool = False) -> None:
         self.pid = pid
+        self.name = name
         self.replay = replay
-        self.space = space
+        # Pages of a block, and of an address the bits within a page.
+        self._block, self._shift = replay.block, replay.shift
+        self.space = Space()
         # Until the program's first own fault exec has not ended: its faults are the kernel's.
         self.executing = executed
-        self.name = name
-        self.first: dict[int, First] = {}
-        self.stacks: dict[tuple[int, tuple[int, ...]], int] = {}
-        # How the frames of code end, by pc; None for what has no rules.
-        self.rules: dict[int, Rule | None] = {}
-        # By pc, as at its last fault.
-        self.code: dict[int, bytes] = {}
-        self.decoded: dict[int, Instruction] = {}
-        self._places: dict[int, Place] = {}
-        # Faults by kind of each thread, and the names of those that have their own.
-        self.threads = defaultdict[int, list[int]](lambda: [0] * len(NAMES))
-        self.thread_names: dict[int, str] = {}
         # The allocator, and a new mapping of memory that nobody has touched yet.
         self.allocator: Allocator | None = None
         self.new: Mapped | None = None
         # Where that begins to be new: the kernel's record has what it merged with, too.
         self._fresh = 0
-        # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
-        self.forked = False
-        self.threaded = False
-        # When a thread last called what holds mmap_lock for writing, and which.
-        self.locked = 0, 0
-        self._inherited: dict[int, int] = {}
-        self.touched = Touched(space)
-        # By block.
-        self.givers: dict[int, Giver] = {}
         # Where brk(2) has put the end of the heap; 0 if that was not recorded.
         self._break = 0
-        # Pages of a block.
-        self._block = block
+        # When a thread last called what holds mmap_lock for writing, and which.
+        self.locked = 0, 0
+        # Of pages with one fault, by page.
+        self.first: dict[int, First] = {}
+        self.touched = Touched(self.space)
+        # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
+        self.forked = False
+        self._inherited: dict[int, int] = {}
+        # By block.
+        self.givers: dict[int, Giver] = {}
+        # Faults of each thread, the names of those that have their own, and those in anonymous
+        # memory.
+        self.threads: Counter[int] = Counter()
+        self.thread_names: dict[int, str] = {}
+        self.threaded = False
+        self.anonymous = 0
+        # By pc: its code as at its last fault, and where it is.
+        self.code: dict[int, bytes] = {}
+        self.decoded: dict[int, Instruction] = {}
+        self._places: dict[int, Place] = {}
+        # How the frames of code end, by pc; None for what has no rules. By pc and chain: a stack.
+        self.rules: dict[int, Rule | None] = {}
+        self.stacks: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def place(self, pid: int, pc: int) -> Place:
         if self.executing:
@@ -92,26 +79,19 @@ class Process:
 
         Code without frame pointers keeps any value in their register.
         """
-        if self.executing:
-            return ()
         return tuple(self.place(pid, pc - 1) for pc in takewhile(self._can_execute, chain))
 
     def _can_execute(self, pc: int) -> bool:
         mapping = self.space.at(pc)
         return mapping is not None and mapping.prot & PROT_EXEC != 0
 
-    def start(self) -> None:
-        """End exec: the code that faults is the new program's."""
-        self.executing = False
-        self.moved()
-
     def moved(self) -> None:
         self._places.clear()
         self.stacks.clear()
         self.rules.clear()
 
-    def map(self, event: Mapped) -> list[tuple[int, int]]:
-        if 0 <= event.end - self._break < BLOCK // self._block and is_anonymous(event):
+    def map(self, event: Mapped) -> None:
+        if 0 <= event.end - self._break < 1 << self._shift and is_anonymous(event):
             # What brk(2) maps first has no name yet.
             event = event._replace(path=HEAP)
         fresh = self.space.map(event)
@@ -128,30 +108,39 @@ class Process:
             self._fresh = fresh[0][0] if fresh else event.start
         for start, end in fresh:
             self.replay.map(start, end, heap=heap)
-        return fresh
+            self._forget_reads(start, end)
 
     def call(self, event: Call) -> tuple[int, int]:
-        """Move memory; return between which addresses the call gives some back, if any."""
+        """Move memory; return between which addresses the call gives some back, if any.
+
+        The kernel takes whole pages; of a heap those behind its end.
+        """
+        start, end = event.start, event.end
         if event.call == "mremap":
             self._move(event)
-            return event.start + event.new_end - event.to, event.end
-        if event.end:
-            return event.start, event.end
-        heap = self.space.at(event.start)
-        end, self._break = self._break, event.start
-        return event.start, end or (heap.end if heap and heap.path == HEAP else 0)
+            start = event.start + event.new_end - event.to
+        elif event.call == "brk":
+            heap = self.space.at(start)
+            end = self._break or (heap.end if heap and heap.path == HEAP else 0)
+            self._break = start
+        return self._up(start), self._up(end)
 
-    def give_back(self, start: int, end: int, event: Call, stack: int) -> None:
-        first, last = (address * self._block // BLOCK for address in (start, end))
+    def _up(self, address: int) -> int:
+        """Return an address rounded up to whole pages."""
+        return -(-address >> self._shift) << self._shift
+
+    def give_back(self, start: int, end: int, call: str, stack: int) -> None:
+        first, last = start >> self._shift, end >> self._shift
         for block, _ in blocks_of(first, last, self._block, self.touched.pages):
-            self.givers[block] = Giver(stack, event.call)
-        self.replay.give_back(start, end, event.call)
-        if event.call != "madvise":
+            self.givers[block] = Giver(stack, call)
+        self.replay.give_back(start, end, call)
+        if call != "madvise":
             self.space.unmap(start, end)
+        self._forget_reads(start, end)
 
-    def forget_reads(self, first: int, last: int) -> None:
-        """Forget what was read of the pages from the first to the last: others are there."""
-        for page in self._reads(first, last):
+    def _forget_reads(self, start: int, end: int) -> None:
+        """Forget what was read of the pages between two addresses: others are there."""
+        for page in self._reads(start >> self._shift, (end - 1) >> self._shift):
             del self.first[page]
 
     def _reads(self, first: int, last: int) -> list[int]:
@@ -161,14 +150,11 @@ class Process:
         return [page for page in range(first, last + 1) if page in self.first]
 
     def _move(self, event: Call) -> None:
-        page = BLOCK // self._block
-        old, new_size = (
-            -(-size // page) * page for size in (event.end - event.start, event.new_end - event.to)
-        )
+        old, new_size = self._up(event.end - event.start), self._up(event.new_end - event.to)
         size = min(old, new_size)
         self.replay.move(event.start, size, event.to, new_size)
         if event.to != event.start:
-            first, pages, to = (value // page for value in (event.start, size, event.to))
+            first, pages, to = (value >> self._shift for value in (event.start, size, event.to))
             move_pages(self.touched.pages, first, pages, to, self._block)
             for page in self._reads(first, first + pages - 1):
                 self.first[page - first + to] = self.first.pop(page)
@@ -188,7 +174,8 @@ class Process:
             self.replay.begin(fault.address, new, allocator=word and is_of(GLIBC, code))
 
     def fork(self, pid: int) -> Process:
-        child = Process(pid, self.space.copy(), self.name, self._block, self.replay.fork())
+        child = Process(pid, self.name, self.replay.fork())
+        child.space = child.touched.space = self.space.copy()
         child.allocator = self.allocator
         self.forked = child.forked = True
         child._break = self._break
@@ -206,22 +193,18 @@ class Process:
         self.touched.pages[block] = before | bit
         return (before | (self._inherited.get(block, 0) if inherited else 0)) & bit != 0
 
-    def count(self, tid: int, page: int, kind: int) -> None:
-        self.threads[tid][kind] += 1
+    def note(self, page: int, kind: int) -> None:
+        """Note the kind of a page's fault."""
         of_kind, block = self.touched.kinds[kind], page // self._block
         of_kind[block] = of_kind.get(block, 0) | 1 << page % self._block
 
     def close(self, totals: Totals) -> None:
         """Count in `totals` what an address space is in the end."""
         self.replay.close()
-        name = self.name
-        for tid, of_thread in self.threads.items():
-            totals.tallies["thread", 0, self.thread_names.get(tid, name)].add(of_thread)
-        kinds = [sum(of_kind) for of_kind in zip(*self.threads.values(), strict=True)]
-        totals.tallies["program", 0, name].add(kinds or [0] * len(NAMES))
-        if kinds:
-            totals.tallies["process", self.pid, name].add(kinds)
-            touches = kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]
-            totals.allocators[self.allocator.name if self.allocator else ""] += touches
+        for tid, faults in self.threads.items():
+            totals.add("thread", self.thread_names.get(tid, self.name), faults)
+        totals.add("program", self.name, self.threads.total())
+        totals.add("process", self.name, self.threads.total(), self.pid)
+        totals.allocators[self.allocator.name if self.allocator else ""] += self.anonymous
         if self.touched.faults > totals.largest.faults:
             totals.largest = self.touched

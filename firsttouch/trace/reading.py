@@ -25,7 +25,6 @@ from firsttouch.trace.sentences import conclude, print_trace
 from firsttouch.trace.sites import (
     FILE_NAME,
     FaultPlace,
-    GiverPlace,
     Members,
     Remedy,
     Site,
@@ -86,7 +85,8 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     unseen = None
     if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
-    kinds = _kinds([sum(counts) for counts in zip(*totals.stack_kinds, strict=True)])
+    counts = [sum(of_kind) for of_kind in zip(*totals.stack_kinds, strict=True)]
+    kinds = {name: count for name, count in zip(NAMES, counts, strict=False) if count}
     sites = tuple(_sites(totals, symbols))
     places = tuple(_fault_places(totals, symbols))
     return Trace(
@@ -98,7 +98,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         status=ending.status if ending else None,
         seconds=(ending.time - recording.time if ending else totals.timeline.last) / 1e9,
         faults=sum(kinds.values()),
-        anonymous=totals.anonymous,
+        anonymous=totals.allocators.total(),
         contended=totals.contended,
         lost=max(0, ending.faults - totals.count) if ending else 0,
         unseen=unseen,
@@ -119,7 +119,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
             )
             for name, outcome in totals.outcomes.items()
         ),
-        allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
+        allocator=next((name for name, _ in totals.allocators.most_common(1)), ""),
         fault_places=places,
         nameless=sum(
             sum(counts)
@@ -129,15 +129,11 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     )
 
 
-def _kinds(counts: Sequence[int]) -> dict[str, int]:
-    return {name: count for name, count in zip(NAMES, counts, strict=False) if count}
-
-
 def _members(totals: Totals, what: str) -> tuple[Members, ...]:
     members = [
-        Members(name, sum(tally.kinds), _kinds(tally.kinds), tally.members, pid)
-        for (of, pid, name), tally in totals.tallies.items()
-        if of == what and any(tally.kinds)
+        Members(name, faults, totals.members[of, pid, name], pid)
+        for (of, pid, name), faults in totals.faults.items()
+        if of == what and faults
     ]
     return tuple(sorted(members, key=lambda each: (-each.faults, each.pid, each.name))[:_MOST])
 
@@ -183,21 +179,18 @@ def _fault_places(totals: Totals, symbols: Symbols) -> Iterator[FaultPlace]:
         place = own_place(chain)
         behind = chain[chain.index(place) + 1 :]
         callers = takewhile(_BELOW_MAIN, map(symbols.caller, behind))
-        gave: Counter[Giver] = Counter()
+        givers: Counter[Giver] = Counter()
         for number in numbers if kind == AGAIN else ():
-            gave.update(totals.givers.get(number, {}))
+            givers.update(totals.givers.get(number, {}))
+        given_back: tuple[str, ...] = ()
+        for giver, _ in givers.most_common(1):
+            functions = map(symbols.caller, totals.stacks[giver.stack][: 1 + _CALLERS])
+            given_back = giver.call, *functions
         yield FaultPlace(
             NAMES[kind],
             locations[place],
             numbers.total(),
             tuple(islice(callers, _CALLERS)),
-            tuple(
-                GiverPlace(
-                    giver.call,
-                    tuple(map(symbols.caller, totals.stacks[giver.stack][: 1 + _CALLERS])),
-                    faults,
-                )
-                for giver, faults in gave.most_common(_CALLERS)
-            ),
+            given_back,
             leaf,
         )

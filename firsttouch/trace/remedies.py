@@ -97,8 +97,9 @@ class Replay:
     def __init__(self, outcomes: dict[str, Outcome], page_size: int) -> None:
         self._outcomes = outcomes
         self._page_size = page_size
-        self._shift = page_size.bit_length() - 1
-        self._block = BLOCK // page_size
+        self.shift = page_size.bit_length() - 1
+        # Pages of a block.
+        self.block = BLOCK // page_size
         self._folios: dict[str, Folios] = {}
         # Faults in memory for which malloc(3) may ask for huge pages; the pages that are there.
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
@@ -156,14 +157,14 @@ class Replay:
 
         If not `missing`, the zero page is there.
         """
-        block, number = divmod(page, self._block)
+        block, number = divmod(page, self.block)
         bit = 1 << number
         if missing and self._there.get(block, 0) & bit:
             first = page - page % self._group
-            self._forget(first << self._shift, first + self._group << self._shift)
+            self._forget(first << self.shift, first + self._group << self.shift)
         there = self._there.get(block, 0)
         heap = mapping is not None and mapping.path == BRK
-        part = self._malloc.at(page << self._shift)
+        part = self._malloc.at(page << self.shift)
         large = part if part and part.path == _LARGE else None
         inside = self._inside(block, mapping) if mapping else bit
         for name, folios in self._folios.items():
@@ -181,7 +182,7 @@ class Replay:
                 self._take(block, bit, back=back, new=heap or large is not None)
             elif large:
                 # calloc(3) writes to a block with freed pages, and so the program reads none first.
-                block, number = divmod(large.start >> self._shift, self._block)
+                block, number = divmod(large.start >> self.shift, self.block)
                 bit = 1 << number
             # Also a write of what was read first.
             self._kept.saved += self._reused[block] & bit != 0
@@ -216,8 +217,8 @@ class Replay:
         ):
             return
         outcome, of = self._outcomes[SHARED], (mapping.path, mapping.identity, block)
-        pages, page = self._pool.get(of, 0), 1 << (inside >> self._shift)
-        outcome.bring((0 if pages else self._block) - (page & ~pages).bit_count())
+        pages, page = self._pool.get(of, 0), 1 << (inside >> self.shift)
+        outcome.bring((0 if pages else self.block) - (page & ~pages).bit_count())
         self._pool[of] = pages | page
         outcome.saved += (mapping.time, block) in self._maps
         self._maps.add((mapping.time, block))
@@ -225,7 +226,7 @@ class Replay:
     def _inside(self, block: int, mapping: Mapped) -> int:
         """Return which pages of a block are in a mapping."""
         low, high = (
-            min(max((edge >> self._shift) - block * self._block, 0), self._block)
+            min(max((edge >> self.shift) - block * self.block, 0), self.block)
             for edge in (mapping.start, mapping.end)
         )
         return (1 << high) - (1 << low)
@@ -237,7 +238,7 @@ class Replay:
         """
         if mapping and heap:
             behind = block * BLOCK >= mapping.start + BLOCK
-            return (1 << self._block) - 1 if behind else 0
+            return (1 << self.block) - 1 if behind else 0
         return self._inside(block, mapping) if mapping else 0
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
@@ -248,7 +249,7 @@ class Replay:
         """Take what a system call gives back between two addresses."""
         heap, part = call == "brk", self._malloc.at(start)
         large = part is not None and part.path == _LARGE
-        pages = pages_in(self._there, start >> self._shift, end >> self._shift, self._block)
+        pages = pages_in(self._there, start >> self.shift, end >> self.shift, self.block)
         if heap or large:
             self._malloc_there -= pages
         if large and call != "madvise":
@@ -260,8 +261,8 @@ class Replay:
         self._forget(start, end, heap=heap)
 
     def _forget(self, start: int, end: int, *, heap: bool = False) -> None:
-        first, last = start >> self._shift, end >> self._shift
-        for block, pages in blocks_of(first, last, self._block, self._there):
+        first, last = start >> self.shift, end >> self.shift
+        for block, pages in blocks_of(first, last, self.block, self._there):
             for name, folios in self._folios.items():
                 # A heap of huge pages gives whole ones back.
                 kept = heap and name == HEAP
@@ -269,12 +270,12 @@ class Replay:
             self._there[block] &= ~pages
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
-        first, count, target = (value >> self._shift for value in (start, size, to))
+        first, count, target = (value >> self.shift for value in (start, size, to))
         if start != to:
             self._forget(to, to + new_size)
-            move_pages(self._there, first, count, target, self._block)
+            move_pages(self._there, first, count, target, self.block)
             for folios in self._folios.values():
-                folios.move(first, count, target, self._block)
+                folios.move(first, count, target, self.block)
         self._malloc.move(start, size, to, new_size)
 
     def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:
@@ -308,14 +309,14 @@ class Replay:
         huge page begins up to 2 MiB behind them, even where malloc(3) never maps anything.
         """
         heap, both = self._outcomes[HEAP], self._outcomes[BOTH]
-        small = min(self._malloc_most, self._block)
-        left = small + (self._malloc_most - small) // self._block
+        small = min(self._malloc_most, self.block)
+        left = small + (self._malloc_most - small) // self.block
         more = max(self._malloc_faults - left - (heap.saved - before), 0)
-        chance = 0 if self._malloc_most < self._block else more
+        chance = 0 if self._malloc_most < self.block else more
         heap.saved += more - chance
         heap.chance += chance
-        both.saved += heap.saved - before - min(chance, self._block) + chance
-        both.chance += min(chance, self._block)
+        both.saved += heap.saved - before - min(chance, self.block) + chance
+        both.chance += min(chance, self.block)
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
 
 

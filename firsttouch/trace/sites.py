@@ -51,31 +51,19 @@ def shortened(function: str) -> str:
 
 
 @dataclass(frozen=True)
-class GiverPlace:
-    """Who gave back pages before they had `faults` again: a system call, and the functions.
-
-    The first function makes the call, and the others are its callers.
-    """
-
-    call: str
-    functions: tuple[str, ...]
-    faults: int
-
-
-@dataclass(frozen=True)
 class FaultPlace:
     """The faults of one kind at one place; `callers` are those of its most frequent chain.
 
     What a library of the runtime does is at the program's function that called it; `leaf` is
-    the function that faulted there. `givers` are those of kind `again` alone, the first with most
-    faults, where system calls are recorded.
+    the function that faulted there. `given_back` has the system call before most faults of kind
+    `again`, where calls are recorded, then the function that makes it, and callers of that.
     """
 
     kind: str
     place: Location
     faults: int
     callers: tuple[str, ...]
-    givers: tuple[GiverPlace, ...] = ()
+    given_back: tuple[str, ...] = ()
     leaf: str = ""
 
     @property
@@ -87,9 +75,10 @@ class FaultPlace:
 
 @dataclass(frozen=True)
 class Members:
+    """The faults of a program, a thread's name or a process, and how many have that name."""
+
     name: str
     faults: int
-    kinds: Mapping[str, int]
     members: int = 1
     pid: int = 0
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -87,30 +87,26 @@ class Pair(NamedTuple):
 
 
 class Timeline:
-    """Faults by kind and by equal parts of the time, each of 1 << `shift` ns.
-
-    Where time goes on behind the last part, two become one.
-    """
+    """Faults by kind and by parts of the time of 1 << `shift` ns, of which there are few."""
 
     PARTS = 1 << 13
 
     def __init__(self) -> None:
         self.shift = 10
         self.last = 0
-        self.kinds = [[0] * self.PARTS for _ in NAMES]
+        # By kind and part.
+        self.counts: Counter[tuple[int, int]] = Counter()
 
     def add(self, time: int, kind: int) -> None:
-        if time > self.last:
-            self.last = time
-            while time >> self.shift >= self.PARTS:
-                self.shift += 1
-                self.kinds = [_joined(counts) for counts in self.kinds]
-        self.kinds[kind][time >> self.shift if time > 0 else 0] += 1
-
-
-def _joined(counts: list[int]) -> list[int]:
-    pairs = zip(counts[::2], counts[1::2], strict=True)
-    return [a + b for a, b in pairs] + [0] * (len(counts) // 2)
+        time = max(time, 0)
+        self.last = max(self.last, time)
+        while time >> self.shift >= self.PARTS:
+            self.shift += 1
+            joined: Counter[tuple[int, int]] = Counter()
+            for (of, part), count in self.counts.items():
+                joined[of, part >> 1] += count
+            self.counts = joined
+        self.counts[kind, time >> self.shift] += 1
 
 
 @dataclass
@@ -127,28 +123,16 @@ class Touched:
 
 
 @dataclass
-class Tally:
-    """Faults by kind of `members`: of the processes of a program, the threads of a name."""
-
-    members: int = 0
-    kinds: list[int] = field(default_factory=lambda: [0] * len(NAMES))
-
-    def add(self, kinds: Sequence[int]) -> None:
-        self.members += 1
-        self.kinds = [a + b for a, b in zip(self.kinds, kinds, strict=True)]
-
-
-@dataclass
 class Totals:
     """All that the faults of a recording show.
 
     `pairs` counts doubles. `stacks` are chains of places, the pc first; `stack_kinds` counts the
     faults of each by kind, and `givers`, by stack, those of kind `again` by who gave the page
-    back, if that was seen. `tallies` are of each "program", "thread" and "process", by number (0
-    for all of a name) and name. `outcomes` has what remedies would have saved, and `allocators`
-    counts the first touches of anonymous memory by the allocator of the process. `largest` is the
-    address space with most faults. `detached` are the programs that the kernel lets nobody watch.
-    `contended` faults are near calls of other threads that hold mmap_lock for writing.
+    back, if that was seen. `members` and `faults` are of each "program", "thread" and "process",
+    by number (0 for all of a name) and name. `outcomes` has what remedies would have saved, and
+    `allocators` counts the faults in anonymous memory by the allocator of the process. `largest`
+    is the address space with most faults. `detached` are the programs that the kernel lets nobody
+    watch. `contended` faults are near calls of other threads that hold mmap_lock for writing.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -158,12 +142,16 @@ class Totals:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     givers: dict[int, Counter[Giver]] = field(default_factory=lambda: defaultdict(Counter))
     allocators: Counter[str] = field(default_factory=Counter)
-    tallies: dict[tuple[str, int, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
+    members: Counter[tuple[str, int, str]] = field(default_factory=Counter)
+    faults: Counter[tuple[str, int, str]] = field(default_factory=Counter)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     detached: list[str] = field(default_factory=list)
-    anonymous: int = 0
     contended: int = 0
 
     @property
     def count(self) -> int:
         return sum(map(sum, self.stack_kinds))
+
+    def add(self, what: str, name: str, faults: int, pid: int = 0) -> None:
+        self.members[what, pid, name] += 1
+        self.faults[what, pid, name] += faults

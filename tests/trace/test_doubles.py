@@ -218,8 +218,8 @@ def test_a_process_that_has_ended_takes_no_memory(
         alive.append(sum(isinstance(each, Process) for each in gc.get_objects()))
 
     monkeypatch.setattr(recording, "events", counted)
-    tallies = find(recording, MappedFiles()).tallies
-    assert sum(what == "process" for what, _, _ in tallies) == 39
+    members = find(recording, MappedFiles()).members
+    assert sum(what == "process" for what, _, _ in members) == 39
     assert alive == [1]
 
 

@@ -30,7 +30,6 @@ from firsttouch.trace.sentences import (
 from firsttouch.trace.sites import (
     FILE_NAME,
     FaultPlace,
-    GiverPlace,
     Location,
     Members,
     Remedy,
@@ -63,11 +62,7 @@ def trace(*sites: Site, faults: int = 1000, lost: int = 0) -> Trace:
 
 
 _AGAIN = FaultPlace(
-    "again", HERE, 500, ("main",),
-    (
-        GiverPlace("munmap", ("__munmap", "unmap<int>", "main"), 300),
-        GiverPlace("brk", ("brk",), 200),
-    ),
+    "again", HERE, 500, ("main",), ("munmap", "__munmap", "unmap<int>", "main"),
 )  # fmt: skip
 
 
@@ -79,7 +74,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         basis="prices.jsonl",
         remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(THP, 9, 0)),
         system=0.5,
-        fault_places=(_AGAIN, replace(_AGAIN, givers=())),
+        fault_places=(_AGAIN, replace(_AGAIN, given_back=())),
     )
     file = tmp_path / FILE_NAME
     file.write_text(trace_document(written, ["sentence"]))
@@ -133,7 +128,7 @@ def test_the_first_screen_has_14_lines_of_80_columns(
     [("node", "node --perf-basic-prof"), ("mono-sgen", "mono --jitmap"), ("a", "runtime")],
 )
 def test_code_without_names_is_said_of_any_fault(program: str, tool: str) -> None:
-    members = (Members(program, 1000, {}),)
+    members = (Members(program, 1000),)
     traced = replace(trace(), fault_kinds={"file": 1000}, nameless=500, programs=members)
     said = " ".join(conclude(traced))
     assert "500 faults (50.0 %) are in JIT-compiled code" in said and tool in said

@@ -17,7 +17,7 @@ from firsttouch.trace.process import Process
 from firsttouch.trace.reading import own_place, read_recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.sites import Trace
-from firsttouch.trace.spaces import Place, Space
+from firsttouch.trace.spaces import Place
 from firsttouch.trace.unwinding import Frames, Rule, Unwinder
 from tests.trace.test_symbols import offset_of
 
@@ -143,7 +143,7 @@ def test_libraries_of_the_runtime_are_passed_over(paths: tuple[str, ...], own: i
 
 def mapped(program: Path) -> Process:
     """Return a process that has the file from its begin on at _BASE."""
-    process = Process(1, Space(), "", 512, Replay(new_outcomes(), 4096))
+    process = Process(1, "", Replay(new_outcomes(), 4096))
     size = program.stat().st_size
     process.map(Mapped(0, 1, _BASE, _BASE + size, 0, 5, 2, str(program)))
     return process

@@ -38,7 +38,7 @@ def _keys() -> str:
         f"({sites.SCHEMA}), `doubles` and `sentences`. Lists have at most 100 entries."
     )
     lines = []
-    for name in ("Trace", "FaultPlace", "GiverPlace", "Location", "Members", "Remedy", "Site"):
+    for name in ("Trace", "FaultPlace", "Location", "Members", "Remedy", "Site"):
         keys = ", ".join(f"{key.name}: {key.type}" for key in fields(getattr(sites, name)))
         lines += ["", f"`{name}`: {keys}"]
     return document("trace.json", said, lines)
