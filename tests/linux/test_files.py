@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What first touches of files and shared memory take, which write-intent faults leave alone."""
+"""First touches that write-intent faults leave alone: of files, shared memory, AArch32 tasks."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,3 +49,22 @@ def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
         "shared file": [_PAGES, _READS + _PAGES],
         "private file": [_PAGES, _READS + _PAGES],
     }
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("release", release_names())
+@pytest.mark.parametrize("arm", ["off", "on"])
+def test_an_update_of_aarch32_takes_two_faults(
+    make_guest: MakeGuest, tmp_path: Path, release: str, arm: str
+) -> None:
+    """No decoder reads its instructions. Other faults are less than one page in ten."""
+    pages, guest = 1024, make_guest(release, None, arm=arm)
+    program = compiled(HERE / "aarch32.c", tmp_path, "arm-linux-gnueabihf-")
+    guest = replace(guest, commands=("/aarch32",), files={"/aarch32": program})
+    (done,) = run_guest(guest, tmp_path / "log").commands
+    (line,) = done.objects()
+    faults = dict(line)
+    assert faults.pop("bits") == 32
+    assert faults.keys() == {"load, store", "ldrex, strex"}
+    for count in faults.values():
+        assert 2 * pages <= int(str(count)) < 2.1 * pages

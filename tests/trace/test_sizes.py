@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What each size of huge pages is promised to save is what a guest counts with it."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,15 +8,13 @@ import pytest
 
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import INIT, RECORDER
-from firsttouch.building.source import KernelSource
 from firsttouch.catalog.machines import load_machine
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.remedies import FOLIOS, table_bytes
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.qemu import RESULTS, command
-from firsttouch.vm.supervision import read_channel
-from tests.support.kernels import releases_with_stock, with_variant
+from firsttouch.vm.supervision import run_guest
+from tests.support.kernels import releases_with_stock
 from tests.trace.conftest import Compile
 
 pytestmark = pytest.mark.kernel
@@ -30,7 +27,7 @@ _NEAR = {1 << 16: 0.01, 2 << 20: 0.15}
 
 @pytest.mark.parametrize("release", releases_with_stock())
 def test_each_size_saves_what_is_predicted(
-    sources: Callable[[str], KernelSource],
+    images: Callable[[str, bool], Path],
     compile_c: Compile,
     tmp_path: Path,
     reporter: Reporter,
@@ -46,7 +43,7 @@ def test_each_size_saves_what_is_predicted(
     }
     touch = f"/sizes {table // _MIB}"
     guest = Guest(
-        with_variant(sources(release), False, None).obtain(reporter),
+        images(release, False),
         INIT.obtain(reporter),
         load_machine("neoverse-n1"),
         ("transparent_hugepage=never", "norandmaps"),
@@ -64,9 +61,8 @@ def test_each_size_saves_what_is_predicted(
         {"/ftrecord": RECORDER.obtain(reporter), "/sizes": program},
         memory=max(4 << 30, 16 * table),
     )
-    subprocess.run(command(guest, tmp_path, tmp_path / "log"), check=True, timeout=600)
-    done = read_channel((tmp_path / RESULTS).read_text())
-    assert done is not None and {result.status for result in done} == {0}, done
+    done = run_guest(guest, tmp_path / "log").commands
+    assert {result.status for result in done} == {0}, done
     _, *counts, recording = (result.lines[0] for result in done if result.lines)
     data = tmp_path / "trace.data"
     data.write_bytes(bytes.fromhex(recording))

@@ -41,13 +41,9 @@ def _stripped(program: Path, folder: Path) -> tuple[Path, Path, str]:
     debug, bare = folder / "known.debug", folder / "known"
     subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
     subprocess.run(["objcopy", "--strip-all", program, bare], check=True)
-    return bare, debug, build_id_of(bare)
-
-
-def build_id_of(program: Path) -> str:
-    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
+    notes = subprocess.run(["readelf", "-n", bare], capture_output=True, text=True, check=True)
     (build_id,) = (line.split()[-1] for line in notes.stdout.splitlines() if "Build ID" in line)
-    return build_id
+    return bare, debug, build_id
 
 
 def _check(location: Location) -> None:
