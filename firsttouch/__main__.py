@@ -11,7 +11,6 @@ from firsttouch.terminal import leave_on_signals
 
 
 def run() -> int:
-    """Run the command line on the arguments of this process; return the exit status."""
     leave_on_signals()
     from firsttouch.cli.main import main
 

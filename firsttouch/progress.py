@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NoReturn
 
 from rich.console import Console
@@ -34,12 +33,11 @@ class Step:
         self.title, self.unit, self.total = title, unit, total
         self.done = 0
         self._console = console
-        self._started = self._said = time.monotonic()
-        self._lock = threading.Lock()
+        self.started = self._said = time.monotonic()
 
     def line(self) -> str:
         """Return what the step does, how far it is, and how long it has run or will run."""
-        spent = time.monotonic() - self._started
+        spent = time.monotonic() - self.started
         when = f"for {format_duration(spent)}"
         # The first seconds of a step are set-up and give no rate.
         if self.done and spent >= 3:
@@ -49,14 +47,12 @@ class Step:
 
     def at(self, done: int) -> None:
         """Report that `done` units are done in all."""
-        with self._lock:
-            self.done = done
-            # The total is an estimate for some steps; never show 101 of 100.
-            self.total = max(self.total, done)
-            due = time.monotonic() - self._said >= _LINE_EVERY
-            if due and not self._console.is_terminal:
-                self._said = time.monotonic()
-                self._console.print(self.line(), markup=False)
+        self.done = done
+        # The total is an estimate for some steps; never show 101 of 100.
+        self.total = max(self.total, done)
+        if not self._console.is_terminal and time.monotonic() - self._said >= _LINE_EVERY:
+            self._said = time.monotonic()
+            self._console.print(self.line(), markup=False)
 
     def advance(self) -> None:
         self.at(self.done + 1)
@@ -68,33 +64,27 @@ class Reporter:
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or PipeConsole(stderr=True, highlight=False, soft_wrap=True)
         self._steps: list[Step] = []
-        self._live: Live | None = None
-        self._lock = threading.Lock()
 
     def say(self, message: str) -> None:
         self.console.print(message, markup=False)
 
     @contextmanager
     def step(self, title: str, unit: str, total: int) -> Iterator[Step]:
+        """Report a step, which may be one of another, while the context lasts."""
         step = Step(self.console, title, unit, total)
-        started = time.monotonic()
+        shown: AbstractContextManager[object] = nullcontext()
         if not self.console.is_terminal:
             self.say(f"{title}: {format_number_of(total, unit)}")
-        with self._lock:
-            self._steps.append(step)
-            if self._live is None and self.console.is_terminal:
-                self._live = Live(get_renderable=self._line, console=self.console, transient=True)
-                self._live.start()
+        elif not self._steps:
+            # Its thread draws the line of all steps.
+            shown = Live(get_renderable=self._line, console=self.console, transient=True)
+        self._steps.append(step)
         try:
-            yield step
+            with shown:
+                yield step
         finally:
-            with self._lock:
-                if len(self._steps) == 1 and self._live:
-                    # The last state is drawn once more before the line goes.
-                    self._live.stop()
-                    self._live = None
-                self._steps.remove(step)
-        took = format_duration(time.monotonic() - started)
+            self._steps.remove(step)
+        took = format_duration(time.monotonic() - step.started)
         # A step whose unit is the second needs no second figure.
         did = "" if unit == "s" else f", {format_number_of(step.done, unit)}"
         self.say(f"{title}: done{did} in {took}")

@@ -68,11 +68,6 @@ class Fields:
             raise self.error(key, f"is missing{hint}: add it.")
         return default
 
-    def optional(self, key: str, kind: type[T]) -> T | None:
-        """Return the value of `key`; None if it is missing or null."""
-        self._taken.add(key)
-        return None if self._data.get(key) is None else self.take(key, kind)
-
     def choice(self, key: str, choices: Sequence[str]) -> str:
         value = self.take(key, str)
         if value not in choices:

@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What Ctrl-C and SIGTERM do.
-
-It imports almost nothing, so that it takes effect at once.
-"""
+"""What Ctrl-C and SIGTERM do. It imports almost nothing, so that it takes effect at once."""
 
 from __future__ import annotations
 
 import os
 import signal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
@@ -28,13 +21,13 @@ def interrupt_on_signals() -> None:
         signal.signal(number, _interrupt)
 
 
-def _leave(number: int, _frame: object) -> NoReturn:
+def _leave(number: int, _frame: object) -> None:
     try:
         os.write(2, b"firsttouch: interrupted.\n")
     finally:
         os._exit(128 + number)
 
 
-def _interrupt(number: int, _frame: object) -> NoReturn:
+def _interrupt(number: int, _frame: object) -> None:
     leave_on_signals()
     raise KeyboardInterrupt(number)

@@ -224,12 +224,11 @@ class Closure:
 
 
 class FromPackages(ABC):
-    """An entry of the store that is made from packages; `file` is its product there, if one.
+    """An entry of the store that is made from packages.
 
     `merged` are folders that are links into usr/ before packages are unpacked.
     """
 
-    file: ClassVar[str] = ""
     merged: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -246,8 +245,7 @@ class FromPackages(ABC):
     def stored(self) -> Path | None:
         """Return what was made from the packages that were fetched last, if the store has it."""
         last = self.wanted.last()
-        stored = self.entry(last).use() if last else None
-        return stored / self.file if stored else None
+        return self.entry(last).use() if last else None
 
     def obtain(self, reporter: Reporter) -> Path:
         return self.stored() or self.fetch(reporter)
@@ -268,7 +266,7 @@ class FromPackages(ABC):
                 output(["dpkg-deb", "-x", archives / package.file, unpacked])
             self.make(unpacked, product)
 
-        return entry.obtain(make, reporter.say) / self.file
+        return entry.obtain(make, reporter.say)
 
 
 def _download(words: Sequence[str], folder: Path, files: Files, reporter: Reporter) -> None:
@@ -289,17 +287,16 @@ def _download(words: Sequence[str], folder: Path, files: Files, reporter: Report
             )
 
 
-def closure_of(packages: Packages) -> Closure:
-    return Closure(packages.names, (packages.suite,), packages.architecture, closure=True)
-
-
 @dataclass(frozen=True)
-class _Unpacked(FromPackages):
+class Unpacked(FromPackages):
+    """A folder with packages and their dependencies; the host runs none of their scripts."""
+
     packages: Packages
 
     @property
     def wanted(self) -> Closure:
-        return closure_of(self.packages)
+        packages = self.packages
+        return Closure(packages.names, (packages.suite,), packages.architecture, closure=True)
 
     def entry(self, files: Files) -> Entry:
         recipe: dict[str, Json] = {"unpacked": [file.sha256 for file in files]}
@@ -311,6 +308,5 @@ class _Unpacked(FromPackages):
 
 @functools.cache
 def unpack(packages: Packages, reporter: Reporter) -> Path:
-    """Return a folder with packages and their dependencies; the host runs none of their scripts."""
     # The store takes seconds to check it.
-    return _Unpacked(packages).obtain(reporter)
+    return Unpacked(packages).obtain(reporter)

@@ -40,7 +40,6 @@ class DebianKernel(FromPackages):
     release: Release
     version: str
     architecture: str = DEFAULT_ARCHITECTURE
-    file = IMAGE
 
     @property
     def wanted(self) -> Closure:
@@ -50,7 +49,7 @@ class DebianKernel(FromPackages):
 
     def entry(self, files: Files) -> Entry:
         recipe = {"image, symbols and configuration": files[0].sha256}
-        return Entry("images", recipe, f"kernel of {files[0].file}")
+        return Entry("images", recipe, f"kernel of {files[0].file}", IMAGE)
 
     def make(self, unpacked: Path, product: Path) -> None:
         image, *_ = [image for pattern in _IMAGES for image in unpacked.glob(pattern)]
@@ -66,7 +65,6 @@ class Configuration(FromPackages):
     release: Release
     architecture: str = DEFAULT_ARCHITECTURE
     flavour: str = ""
-    file = "config"
 
     @property
     def _packed(self) -> str:
@@ -84,7 +82,7 @@ class Configuration(FromPackages):
     def entry(self, files: Files) -> Entry:
         more = {"flavour": self.flavour} if self.wanted.note else {}
         recipe = {"configuration": files[0].sha256, **more}
-        return Entry("packages", recipe, f"{self._packed} of {files[0].file}")
+        return Entry("packages", recipe, f"{self._packed} of {files[0].file}", "config")
 
     def make(self, unpacked: Path, product: Path) -> None:
         packed = unpacked / "usr/src" / self.release.configuration / self._packed
@@ -107,6 +105,5 @@ class Configuration(FromPackages):
         def make(_: Path, product: Path) -> None:
             (product / "config").write_bytes(text)
 
-        product = self.entry(files).obtain(make, reporter.say)
         self.wanted.remember(files)
-        return product / "config"
+        return self.entry(files).obtain(make, reporter.say)

@@ -49,6 +49,7 @@ _OBJECTS = "firsttouch-objects"
 _LOG = "build.log"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
+_OPTION = re.compile(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", re.M)
 _ERROR = re.compile(
     r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition"
     r"|No space left on device"
@@ -130,13 +131,13 @@ class KernelImage:
         }
         if self.flavour:
             recipe["target"] = list(self.target)
-        return Entry("images", recipe, f"{'package of ' * bool(self.flavour)}kernel {self.title}")
+            return Entry("images", recipe, f"package of kernel {self.title}")
+        return Entry("images", recipe, f"kernel {self.title}", IMAGE)
 
     def stored(self) -> Path | None:
         if not self._tiny and not Configuration(self.source.release, self._arch.name).stored():
             return None
-        stored = self.entry().use()
-        return stored / IMAGE if stored else None
+        return self.entry().use()
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the image, beside ``System.map``, ``config`` and ``build.log``, or the package.
@@ -145,7 +146,7 @@ class KernelImage:
         HostError if a tool is missing, and UserError if a patch does not apply.
         """
         made = self.entry().obtain(functools.partial(self._build, reporter), reporter.say)
-        return next(made.glob("*.deb")) if self.flavour else made / IMAGE
+        return next(made.glob("*.deb")) if self.flavour else made
 
     def _build(self, reporter: Reporter, workplace: Path, product: Path) -> None:
         if re.search(r"[\s:]", str(workplace)):
@@ -157,7 +158,9 @@ class KernelImage:
             find_tool(tool)
         tree = workplace / "tree"
         objects = tree / _OBJECTS
-        self._make_tree(tree)
+        ours = overlay.patches_of(self.source.release, self.kernel.series) if self.changed else []
+        overlay.lay_over(self.source, tree, ours)
+        patches.apply_patches(self.kernel.patches, self.source.version, tree)
         self.configure(tree, objects)
         self._compile(tree, objects, workplace / _LOG, reporter)
         if self.flavour:
@@ -171,11 +174,6 @@ class KernelImage:
             shutil.copyfile(file, product / name)
         shutil.copyfile(objects / ".config", product / "config")
         shutil.copyfile(workplace / _LOG, product / _LOG)
-
-    def _make_tree(self, tree: Path) -> None:
-        ours = overlay.patches_of(self.source.release, self.kernel.series) if self.changed else []
-        overlay.lay_over(self.source, tree, ours)
-        patches.apply_patches(self.kernel.patches, self.source.version, tree)
 
     def configure(self, tree: Path, objects: Path) -> None:
         """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments."""
@@ -193,7 +191,10 @@ class KernelImage:
         with (objects / ".config").open("a") as config:
             config.write(wanted)
         make("olddefconfig")
-        if missed := missed_options(wanted, (objects / ".config").read_text()):
+        got = dict(_OPTION.findall((objects / ".config").read_text()))
+        # The last line for an option wins, as in Kconfig; one without a line is not set.
+        asked = dict(_OPTION.findall(wanted)).items()
+        if missed := [name for name, value in asked if got.get(name, " is not set") != value]:
             raise UserError(
                 f"kernel {self.title} did not accept options of its configuration, because it "
                 f"lacks them or others exclude them: remove {', '.join(missed)} or add what "
@@ -238,17 +239,6 @@ class KernelImage:
             # Otherwise the revision of a package grows with each run of make.
             *([f"KDEB_PKGVERSION={self.source.version}-1"] if self.flavour else []),
         ]
-
-
-_OPTION = re.compile(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", re.M)
-
-
-def missed_options(wanted: str, config: str) -> list[str]:
-    """Return the options that the text of a .config does not have as fragments ask for."""
-    got = dict(_OPTION.findall(config))
-    # The last line for an option wins, as in Kconfig; one without a line is not set.
-    asked = dict(_OPTION.findall(wanted))
-    return [name for name, value in asked.items() if got.get(name, " is not set") != value]
 
 
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:

@@ -150,7 +150,7 @@ def _fetched(message: str) -> Path:
                 getattr(error, "detail", ()),
             ) from None
 
-    return Entry("patches", {"message": message}, message).obtain(make, lambda _: None) / name
+    return Entry("patches", {"message": message}, message, name).obtain(make, lambda _: None)
 
 
 def _mails(text: bytes) -> list[_Mail]:
@@ -209,8 +209,8 @@ def _keep(name: str, text: bytes) -> Path:
     def make(_: Path, product: Path) -> None:
         (product / name).write_bytes(text)
 
-    entry = Entry("patches", {"name": name, "text": digest_bytes(text)}, name)
-    return entry.obtain(make, lambda _: None) / name
+    entry = Entry("patches", {"name": name, "text": digest_bytes(text)}, name, name)
+    return entry.obtain(make, lambda _: None)
 
 
 def _stem(file: Path) -> str:
@@ -227,8 +227,9 @@ def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
     Only the files that they change are copied, so this takes no time.
     """
     with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
+        tree = source.tree()
         for patch in patches:
-            copy_files(names_in(patch), source.tree(), Path(scratch))
+            copy_files(names_in(patch), tree, Path(scratch))
         apply_patches(patches, source.version, Path(scratch))
 
 

@@ -60,11 +60,11 @@ class RootArchive:
 
             def make(_: Path, product: Path) -> None:
                 with (product / _ARCHIVE).open("wb") as file:
-                    file.writelines(write_members(with_folders(in_root)))
+                    file.writelines(write_members(in_root))
 
             title = f"root directory of {self.program.name}"
-            entry = Entry("disks", {"root": digest(recipe)}, title)
-            return entry.obtain(make, reporter.say) / _ARCHIVE
+            entry = Entry("disks", {"root": digest(recipe)}, title, _ARCHIVE)
+            return entry.obtain(make, reporter.say)
 
     def _members(self, scratch: Path, reporter: Reporter) -> dict[str, Member]:
         program, given = self.program, self.program.root
@@ -155,20 +155,16 @@ Member = tuple[int, bytes | Path]
 
 def archive(files: Mapping[str, bytes | Path]) -> bytes:
     """Return an archive of programs by absolute name, and of their directories."""
-    return b"".join(write_members(with_folders({n: (PROGRAM, d) for n, d in files.items()})))
-
-
-def with_folders(members: Mapping[str, Member]) -> dict[str, Member]:
-    """Return members, by name, and the directories that they lie in, in the order of names."""
-    given = {name.strip("/"): members[name] for name in sorted(members)}
-    folders = {str(folder) for name in given for folder in PurePath(name).parents} - {"."}
-    return {**dict.fromkeys(sorted(folders), (DIRECTORY, b"")), **given}
+    return b"".join(write_members({name: (PROGRAM, data) for name, data in files.items()}))
 
 
 def write_members(members: Mapping[str, Member]) -> Iterator[bytes]:
-    """Yield the bytes of an archive, in which directories have to precede what is in them."""
+    """Yield the bytes of an archive of members by name, and of their directories, which precede."""
+    given = {name.strip("/"): members[name] for name in sorted(members)}
+    folders = {str(folder) for name in given for folder in PurePath(name).parents} - {"."}
+    whole = {**dict.fromkeys(sorted(folders), (DIRECTORY, b"")), **given}
     size = 0
-    for number, (name, (mode, data)) in enumerate(members.items(), 1):
+    for number, (name, (mode, data)) in enumerate(whole.items(), 1):
         contents = data.read_bytes() if isinstance(data, Path) else data
         yield (member := _record(number, name, mode, contents))
         size += len(member)

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.building.apt import Closure, Files, FromPackages, closure_of
+from firsttouch.building.apt import Files, Unpacked
 from firsttouch.building.host_tools import cross_compile, toolchain, version
 from firsttouch.building.store import Entry
-from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import REPOSITORY, digest_file, digest_files
@@ -66,14 +65,13 @@ class Program:
             # The plugin is built for one version of QEMU.
             recipe["qemu"] = version()
         where = "this host" if self.native else self.architecture
-        return Entry("programs", recipe, f"{self.product} for {where}")
+        return Entry("programs", recipe, f"{self.product} for {where}", self.product)
 
     def stored(self) -> Path | None:
-        entry = self._entry().use()
-        return entry / self.product if entry else None
+        return self._entry().use()
 
     def obtain(self, reporter: Reporter) -> Path:
-        return self._entry().obtain(self._build, reporter.say) / self.product
+        return self._entry().obtain(self._build, reporter.say)
 
     def _build(self, workplace: Path, product: Path) -> None:
         """Run make in a copy, with relative paths only: a blank in a path would end it."""
@@ -159,8 +157,7 @@ class FileDisk:
 
     def stored(self) -> Path | None:
         writer = HOST_BENCH.stored()
-        product = self._entry(writer).use() if writer else None
-        return product / _IMAGE if product else None
+        return self._entry(writer).use() if writer else None
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image. ftbench writes the file, and recognizes it in the guest."""
@@ -176,24 +173,18 @@ class FileDisk:
             )  # fmt: skip
             _write_image(folder, product)
 
-        return self._entry(ftbench).obtain(make, reporter.say) / _IMAGE
+        return self._entry(ftbench).obtain(make, reporter.say)
 
 
 @dataclass(frozen=True)
-class RootDisk(FromPackages):
+class RootDisk(Unpacked):
     """A disk with Debian packages, unpacked; the host runs none of their code."""
 
-    packages: Packages
-    file = _IMAGE
     merged = MERGED
 
     @property
     def arguments(self) -> str:
         return f"--root {_MOUNTED}"
-
-    @property
-    def wanted(self) -> Closure:
-        return closure_of(self.packages)
 
     def entry(self, files: Files) -> Entry:
         recipe: dict[str, Json] = {
@@ -221,7 +212,7 @@ def _entry(recipe: Mapping[str, Json], title: str) -> Entry:
     made_by: dict[str, Json] = {
         "mke2fs": _MKE2FS, "inodes": _SET_INODE, "modes": [_DIRECTORY, _PROGRAM, _FILE],
     }  # fmt: skip
-    return Entry("disks", {**recipe, **made_by}, title)
+    return Entry("disks", {**recipe, **made_by}, title, _IMAGE)
 
 
 def _write_image(folder: Path, product: Path) -> None:

@@ -23,12 +23,11 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
-from firsttouch.tables import Fields, Json, json_object, parse_json
+from firsttouch.tables import Fields, Json, json_object, read, read_json
 
 MANIFEST = "manifest.json"
 OUTCOMES, CCACHE = "outcomes", "ccache"
@@ -36,8 +35,6 @@ OUTCOMES, CCACHE = "outcomes", "ccache"
 UNFINISHED = "unfinished"
 # How a file that xz packed begins, and from how many bytes on an outcome is packed.
 _PACKED, _LONG = b"\xfd7zXZ\0", 1 << 16
-# Where half-written files and lock files can be.
-_DEPTHS, _LITTER = ("*/", f"{OUTCOMES}/*/"), (".*", "*.lock")
 
 # Makes an entry, given a folder to work in and an empty folder for the entry's files.
 Maker = Callable[[Path, Path], None]
@@ -104,13 +101,10 @@ class Manifest:
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """Return the manifest of the entry in `directory`; None if it is missing or unreadable."""
-    file = directory / MANIFEST
+    """Return the manifest of the entry in `directory`; None if it is missing or damaged."""
     try:
-        table = parse_json(file.read_text(), file)
-        files = table.table("files").values_of(str)
-        return Manifest(table.take("title", str), table.table("recipe").rest(), files)
-    except (OSError, UserError):
+        return read(read_json(directory / MANIFEST), Manifest, strict=False)
+    except UserError:
         return None
 
 
@@ -118,13 +112,15 @@ def read_manifest(directory: Path) -> Manifest | None:
 class Entry:
     """One entry: `kind` is its folder in the store, `title` its name in messages.
 
-    `recipe` is everything that decides its bytes. Files of `deep` entries are checked by their
-    digests; those of others, which have very many, by sizes and times.
+    `recipe` is everything that decides its bytes. `file` is what its users want of it, by default
+    the whole directory. Files of `deep` entries are checked by their digests; those of others,
+    which have very many, by sizes and times.
     """
 
     kind: str
     recipe: Mapping[str, Json]
     title: str
+    file: str = ""
     deep: bool = True
 
     @property
@@ -133,7 +129,7 @@ class Entry:
         return store_root() / self.kind / digest(self.recipe)[:32]
 
     def use(self) -> Path | None:
-        """Note a use of the entry and return its directory; None if it is missing or damaged."""
+        """Note a use of the entry and return its file; None if the entry is missing or damaged."""
         _share(store_root())
         # Computed once: a kernel tree has very many files.
         path = self.path
@@ -145,10 +141,10 @@ class Entry:
             intact = all(self._state(path / name) == was for name, was in manifest.files.items())
         except OSError:
             return None
-        return path if intact else None
+        return path / self.file if intact else None
 
     def obtain(self, make: Maker, say: Callable[[str], None]) -> Path:
-        """Return the entry's directory; call `make` if the entry is missing or damaged."""
+        """Return the entry's file; call `make` if the entry is missing or damaged."""
         if stored := self.use():
             return stored
         what = f"{self.title} ({self.kind}/{self.path.name})"
@@ -174,7 +170,7 @@ class Entry:
             write_atomically(product / MANIFEST, json.dumps(manifest, indent=1))
             product.rename(self.path)
             shutil.rmtree(workplace, ignore_errors=True)
-        return self.path
+        return self.path / self.file
 
     def _state(self, file: Path) -> str:
         # A link may lead to a file of the host's: its target is what counts.
@@ -231,15 +227,13 @@ class Item:
 
 def items() -> list[Item]:
     """Return what the store holds, most recently used first, and what is unfinished last."""
-    root, found = store_root(), []
-    for path in root.glob("[!.]*/[!.]*"):
-        if path.suffix == ".json" and path.is_file():
-            found.append(_item(path, path.stem, path))
-        elif path.is_dir() and path.parent.name not in (OUTCOMES, CCACHE, "apt"):
+    root = store_root()
+    found = [_item(path, path.stem, path) for path in root.glob(f"{OUTCOMES}/*/[!.]*.json")]
+    for path in root.glob("[!.]*/[!.]*/"):
+        if path.parent.name not in (OUTCOMES, CCACHE, "apt"):
             manifest = read_manifest(path)
             title, used = (manifest.title, path / MANIFEST) if manifest else (UNFINISHED, path)
             found.append(_item(path, title, used))
-    found += [_item(path, path.stem, path) for path in root.glob(f"{OUTCOMES}/*/[!.]*.json")]
     objects = root / CCACHE
     if objects.is_dir():
         found.append(_item(objects, "objects of kernels that ccache keeps", objects / "used"))
@@ -269,8 +263,9 @@ def prune(keep: int) -> list[Item]:
     lock = _share(root)
     try:
         _flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, root / ".lock")
-        for name in chain(*(root.glob(depth + name) for depth in _DEPTHS for name in _LITTER)):
-            _delete(name)
+        for folder in (*root.glob("*/"), *root.glob(f"{OUTCOMES}/*/")):
+            for litter in (*folder.glob(".*"), *folder.glob("*.lock")):
+                _delete(litter)
         removed, left = [], items()
         size = sum(item.size for item in left)
         for item in reversed(left):

@@ -232,7 +232,7 @@ def processes_of(result: Result) -> Mapping[str, int]:
 def _read(file: Path) -> list[Counted]:
     """Return what `--json` printed; UserError if it is something else."""
     answer = parse_json(file.read_text(errors="replace"), file)
-    if (schema := answer.optional("schema", int)) not in (SCHEMA, None):
+    if (schema := answer.take("schema", int, SCHEMA)) != SCHEMA:
         raise UserError(
             f"{file} has schema {schema}, but this firsttouch reads schema {SCHEMA}: count again."
         )

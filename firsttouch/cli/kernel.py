@@ -24,7 +24,6 @@ from firsttouch.building.program_root import (
     PROGRAM,
     Member,
     members_of,
-    with_folders,
     write_members,
 )
 from firsttouch.building.programs import BENCH
@@ -221,7 +220,7 @@ def _boot(guest: Guest, files: dict[str, Member], share: Path | None, *, is_shel
         disk, tree, results = (Path(folder, name) for name in ("initramfs", "tree", RESULTS))
         with disk.open("wb") as file:
             file.write(console_archive())
-            file.writelines(write_members(with_folders(files)))
+            file.writelines(write_members(files))
         tree.write_bytes(inputs(guest).blobs["device tree"])
         words: Sequence[str | Path] = [
             QEMU, *board_arguments(guest), "-kernel", guest.image, "-initrd", disk, "-dtb", tree,

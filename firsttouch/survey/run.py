@@ -160,5 +160,5 @@ def short_survey(reporter: Reporter) -> Path:
 
     boot = _BOOT.read_text().strip()
     parts: dict[str, Json] = {"boot": boot, "schema": SCHEMA, "file": FILE_NAME}
-    entry = Entry("surveys", parts, f"prices of faults, boot {boot}")
-    return entry.obtain(make, reporter.say) / FILE_NAME
+    entry = Entry("surveys", parts, f"prices of faults, boot {boot}", FILE_NAME)
+    return entry.obtain(make, reporter.say)

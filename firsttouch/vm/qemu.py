@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.host_tools import DTC, qemu_cpus, qemu_digest
-from firsttouch.building.program_root import DIRECTORY, Member, archive, write_members
+from firsttouch.building.program_root import archive, write_members
 from firsttouch.catalog.kernels import Port, load_architecture
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.errors import HostError
@@ -285,5 +285,4 @@ def guest_archive(guest: Guest) -> bytes:
 
 def console_archive() -> bytes:
     """Return an archive with /dev/console: init's standard output before it mounts /dev."""
-    console: Member = (stat.S_IFCHR | 0o600, b"")
-    return b"".join(write_members({"dev": (DIRECTORY, b""), "dev/console": console}))
+    return b"".join(write_members({"dev/console": (stat.S_IFCHR | 0o600, b"")}))

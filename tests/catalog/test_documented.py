@@ -37,7 +37,7 @@ def _code(heading: str) -> str:
 def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The keys that loaders ask for by name, not those that authors choose."""
     keys: set[str] = set()
-    for name in ("take", "strings", "optional", "choice", "table", "tables", "has"):
+    for name in ("take", "strings", "choice", "table", "tables", "has"):
         method = getattr(Fields, name)
 
         def ask(

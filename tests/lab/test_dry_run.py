@@ -33,10 +33,8 @@ def _kept_image(source: KernelSource, *, changed: bool) -> Path:
     def make(_: Path, product: Path) -> None:
         (product / "Image").write_text(f"changed {changed}")
 
-    return (
-        KernelImage(source, Kernel("changed" if changed else "stock")).entry().obtain(make, print)
-        / "Image"
-    )
+    kernel = Kernel("changed" if changed else "stock")
+    return KernelImage(source, kernel).entry().obtain(make, print)
 
 
 def test_before_anything_is_there_all_is_to_be_built_and_unknown(
