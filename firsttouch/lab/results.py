@@ -8,13 +8,15 @@ replace their own results in a directory's file, and leave the others.
 
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"
-# How a file begins that xz packed, as docs/evidence/*.jsonl.xz.
-_PACKED = b"\xfd7zXZ"
+# How packed files begin: docs/evidence/*.jsonl.xz, and what others send.
+_PACKED: Mapping[bytes, Callable[..., TextIO]] = {b"\xfd7zXZ": lzma.open, b"\x1f\x8b": gzip.open}
 # In a line, what was found in a recording of page faults.
 TRACE = "trace"
 _TIMING = re.compile('"timing": "(kvm|host)"')
@@ -98,7 +100,7 @@ def _document(value: DataclassInstance) -> Mapping[str, object]:
 def read_results(place: Path, timing: Timing = "icount") -> tuple[Result, ...]:
     """Return the results of one timing in a directory's results.jsonl, or a file of results.
 
-    A file may be packed by xz. The last line for a cell wins. Raises UserError if there
+    A file may be packed by xz or gzip. The last line for a cell wins. Raises UserError if there
     is no such file, it has another schema, or a line that is cut off or no result.
     """
     file = file_of_results(place)
@@ -134,10 +136,11 @@ def _lines(file: Path) -> Iterator[str]:
     """Yield the lines of a file of results; UserError if it cannot be read."""
     try:
         with file.open("rb") as data:
-            packed = data.read(len(_PACKED)) == _PACKED
-        with (lzma.open if packed else open)(file, "rt", errors="replace") as lines:
+            magic = data.read(6)
+        opened = next((each for begin, each in _PACKED.items() if magic.startswith(begin)), open)
+        with opened(file, "rt", errors="replace") as lines:
             yield from lines
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise UserError(
             f"{file} cannot be read ({getattr(error, 'strerror', '') or error}): give a "
             "directory that `firsttouch lab --out` has filled."
