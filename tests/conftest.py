@@ -25,7 +25,6 @@ from firsttouch.catalog.kernels import load_release
 from firsttouch.files import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
 from tests.support import golden
-from tests.support.warm import Finished, run_warm
 
 # Files whose tests share a module's fixture, as a guest, a tree, an installed
 # package, the results behind the documents; or the machine's hugeTLB pool.
@@ -93,6 +92,7 @@ def pytest_report_header() -> list[str]:
     ]
 
 
+Finished = subprocess.CompletedProcess[str]
 # Seconds that a command may take.
 _PATIENCE = 1800
 
@@ -110,15 +110,10 @@ class Firsttouch:
         return {**os.environ, "PYTHONPATH": str(REPOSITORY), **extra}
 
     def __call__(self, *arguments: str | Path, **environment: str) -> Finished:
-        variables = self.environment(**environment)
-        if "PYTHONPATH" not in environment:
-            words = [str(each) for each in arguments]
-            return run_warm(words, self.directory, variables, _PATIENCE)
-        # Another package than the one that is imported.
         return subprocess.run(
             self.command(*arguments),
             cwd=self.directory,
-            env=variables,
+            env=self.environment(**environment),
             capture_output=True,
             text=True,
             check=False,

@@ -17,10 +17,9 @@ from firsttouch.cli.options import by_release, release_of
 from firsttouch.files import EXPERIMENTS, REPOSITORY
 from firsttouch.lab.plan import TASK
 from firsttouch.progress import Reporter
-from tests.conftest import Firsttouch
+from tests.conftest import Finished, Firsttouch
 from tests.support import made_results
 from tests.support.surveys import SURVEY
-from tests.support.warm import Finished
 
 
 def _refused(done: Finished, *fragments: str) -> None:

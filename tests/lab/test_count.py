@@ -10,8 +10,7 @@ import pytest
 
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.files import REPOSITORY
-from tests.conftest import TRIED, Firsttouch
-from tests.support.warm import Finished
+from tests.conftest import TRIED, Finished, Firsttouch
 
 pytestmark = pytest.mark.kernel
 

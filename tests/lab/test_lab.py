@@ -27,7 +27,6 @@ pytestmark = pytest.mark.kernel
 
 SIZE = 16 << 20
 PAGES = SIZE // 4096
-Run = Callable[..., dict[str, Any]]
 
 
 def _summary(firsttouch: Firsttouch, *arguments: str) -> dict[str, Any]:
@@ -46,47 +45,6 @@ def _arms(summary: dict[str, Any], metric: str = "page_faults", **params: Any) -
     assert len(rows) == 1, rows
     arms: dict[str, int] = rows[0]["arms"]
     return arms
-
-
-@pytest.fixture(scope="module", params=releases_with_stock())
-def measured(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Any]:
-    """Cells of the default plan, on one release."""
-    firsttouch = Firsttouch(tmp_path_factory.mktemp("lab"))
-    request_for = ("--release", request.param, "--size", str(SIZE), "--experiment")
-    summaries = [
-        _summary(firsttouch, *request_for, "populate", "--set", f"by={by}", "--set", f"page={page}")
-        for by, page in (("ldadd", "4k"), ("ldxr", "4k"), ("store", "4k"), ("ldadd", "2m"))
-    ]
-    summaries.append(_summary(firsttouch, *request_for, "read-fault"))
-    return {
-        "release": request.param,
-        "rows": [row for summary in summaries for row in summary["rows"]],
-    }
-
-
-@pytest.mark.parametrize(("by", "on"), [("ldadd", 1), ("ldxr", 2)])
-def test_stock_takes_two_faults_for_each_first_touch_and_on_one_for_an_atomic(
-    measured: dict[str, Any], by: str, on: int
-) -> None:
-    arms = _arms(measured, by=by, page="4k")
-    assert abs(arms["stock"] - 2 * PAGES) <= 100
-    assert abs(arms["on"] - on * PAGES) <= 100
-
-
-def test_a_plain_store_and_a_plain_load_take_one_fault_in_both(measured: dict[str, Any]) -> None:
-    read = {"rows": [row for row in measured["rows"] if row["experiment"] == "read-fault"]}
-    for arms in (_arms(measured, by="store", page="4k"), _arms(read)):
-        assert abs(arms["stock"] - PAGES) <= 100
-        assert abs(arms["on"] - PAGES) <= 100
-
-
-def test_a_huge_page_is_populated_by_one_fault(measured: dict[str, Any]) -> None:
-    arms = _arms(measured, by="ldadd", page="2m")
-    # 6.12 splits the huge zero page; 7.3 allocates a huge page on the second fault.
-    stock = {"6.12": 513, "7.3": 2}[measured["release"]]
-    assert arms == {"stock": stock * SIZE // (2 << 20), "on": SIZE // (2 << 20)}
 
 
 @pytest.mark.parametrize("release", releases_with_stock())
