@@ -13,7 +13,7 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
     ("firsttouch/*.py", "lines", 16_925),
     ("docs/evidence/draw/*.py", "lines", 737),
-    ("tests/*.py", "lines", 18_083),
+    ("tests/*.py", "lines", 18_033),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
