@@ -177,7 +177,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("report")
     folder = made_results.experiments(home)
     results = made_results.plan(folder)
-    arms = ("stock", "off", "color", "color-l2", "rmw", "tiny", "tiny-on", "debian", "on", "mine")
+    arms = ("stock", "off", "color", "color-l2", "rmw", "tiny", "tiny-on", "debian", "on", "all-on")
     results += [
         Made("many-arms", {"size": size}, arm, {"boot_us": 10**number * size})
         for number, arm in enumerate(arms)
