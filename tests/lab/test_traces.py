@@ -62,7 +62,7 @@ def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
     metrics = measure(result, load_experiment("doubles")).metrics
     assert metrics.keys() == {*RECORDED}
     assert metrics["faults"] == trace.faults
-    kinds = ("atomic", "exclusive", "load_store", "apart")
+    kinds = ("atomic", "exclusive", "apart")
     assert metrics["doubles"] == sum(metrics[f"doubles_{kind}"] for kind in kinds)
 
 
