@@ -66,11 +66,10 @@ def check_room(directory: Path, least: int = 1) -> None:
 
 def check_writable(directory: Path) -> None:
     """Make `directory` if it does not exist; HostError if no file can be written there."""
-    probe = directory / f".{uuid.uuid4().hex}"
+    probe = directory / ".writable"
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
+        write_atomically(probe, "")
+        probe.unlink(missing_ok=True)
     except OSError as error:
         raise HostError(
             f"cannot write to {directory} ({error.strerror}): name another directory by --out."

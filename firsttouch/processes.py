@@ -20,23 +20,21 @@ _KILL_WITH_PARENT = Path(__file__).with_name("kill_with_parent.py")
 def child_process(
     command: Sequence[str | Path],
     *,
-    cwd: Path | None = None,
     env: Mapping[str, str | None] | None = None,
-    stdout: int | IO[str] | IO[bytes] = subprocess.DEVNULL,
-    stderr: int | IO[str] | IO[bytes] = subprocess.STDOUT,
+    stdout: int | IO[str] = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[str]]:
     """Run `command` in the background while the context lasts; `env` is as of `output`.
 
-    The process has the command's `wait` and `returncode`. Leaving the context in any way, and the
-    death of this process, kill the command and all processes that it started.
+    `stdout` gets its errors, too. The process has the command's `wait` and `returncode`. Leaving
+    the context in any way, and the death of this process, kill the command and all processes that
+    it started.
     """
     with subprocess.Popen(
         [sys.executable, "-I", "-S", str(_KILL_WITH_PARENT), *map(str, command)],
-        cwd=cwd,
-        env=_environment(env or {}),
+        env=_environment(env),
         stdin=subprocess.PIPE,
         stdout=stdout,
-        stderr=stderr,
+        stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     ) as process:
@@ -64,7 +62,7 @@ def output(
         done = subprocess.run(
             [str(part) for part in command],
             cwd=cwd,
-            env=_environment(env or {}),
+            env=_environment(env),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -79,6 +77,6 @@ def output(
     return done.stdout
 
 
-def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
-    merged = {**os.environ, **changes}
+def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str]:
+    merged = {**os.environ, **(changes or {})}
     return {name: value for name, value in merged.items() if value is not None}

@@ -169,7 +169,8 @@ def _mails(text: bytes) -> list[_Mail]:
 def _mail(part: bytes) -> _Mail | None:
     """Return the mail in a part of a mailbox; None if it has no patch."""
     # A mailbox marks such a line of a mail, so that it begins no other one.
-    message = email.message_from_bytes(re.sub(rb"^>(>*From )", rb"\1", part, flags=re.M))
+    unquoted = re.sub(rb"^>(>*From )", rb"\1", part, flags=re.M)
+    message = email.message_from_bytes(unquoted, policy=email.policy.default)
     # Attached patches too.
     bodies = [
         payload
@@ -180,9 +181,7 @@ def _mail(part: bytes) -> _Mail | None:
     text = b"\n".join(bodies).replace(b"\r\n", b"\n")
     if not _DIFF.search(text):
         return None
-    # This policy decodes what is of an unknown encoding, too, but fails at some message IDs.
-    decoded = email.policy.default.header_fetch_parse("Subject", str(message.get("Subject", "")))
-    subject = " ".join(decoded.split())
+    subject = " ".join(str(message.get("Subject", "")).split())
     words = mark[1] if (mark := _MARK.match(subject)) else ""
     version, number = re.search(r"\bv(\d+)\b", words, re.I), re.search(r"\b(\d+)/\d+\b", words)
     return _Mail(
