@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
-    ("firsttouch/*.py", "lines", 16_925),
+    ("firsttouch/*.py", "lines", 16_924),
     ("docs/evidence/draw/*.py", "lines", 737),
     ("tests/*.py", "lines", 18_033),
     ("docs/*.md", "bytes", 180_000),
