@@ -4,9 +4,9 @@
 # make test-fast  only the short tests that need no kernel
 # make regress    other configurations, the kernel's own tests, stressors: takes hours; a second run
 #                 resumes an interrupted one; MINUTES=60 starts no test after an hour
-# make evidence   writes the tables of docs/evidence from the results there; SET=NAME only one;
-#                 MEASURE=1 measures first; PREDICT=1 traces Debian's programs first,
-#                 as root
+# make evidence  writes the tables of docs/evidence from the results there; SET=NAME only one;
+#                 MEASURE=1 measures first, but predicted-programs (as root) and history-counts
+#                 only by SET=NAME
 # make golden     writes the texts that tests compare (tests/golden.txt, tests/data/golden) again
 # make lint       only the style and type checks
 # make lock       writes requirements.lock from pyproject.toml
@@ -38,8 +38,7 @@ regress:
 	  $(if $(MINUTES),--session-timeout $$((60 * $(MINUTES))))
 
 evidence: setup
-	@$(PYTHON) -m docs.evidence.draw.command $(if $(MEASURE),--measure) $(addprefix --set ,$(SET)) \
-	  $(if $(PREDICT),--predict)
+	@$(PYTHON) -m docs.evidence.draw.command $(if $(MEASURE),--measure) $(addprefix --set ,$(SET))
 
 golden: setup
 	@$(PYTHON) -m pytest -q --numprocesses=0 --durations=0 --golden

@@ -12,8 +12,8 @@ from firsttouch.files import REPOSITORY
 _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
     ("firsttouch/*.py", "lines", 16_924),
-    ("docs/evidence/draw/*.py", "lines", 737),
-    ("tests/*.py", "lines", 18_033),
+    ("docs/evidence/draw/*.py", "lines", 699),
+    ("tests/*.py", "lines", 18_031),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

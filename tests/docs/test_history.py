@@ -28,5 +28,4 @@ def test_each_counts_the_same_again(change: Change, tmp_path: Path) -> None:
     for again, before in zip(
         count_again(change, tmp_path), read_counted()[change.name], strict=True
     ):
-        assert again.stock == pytest.approx(before.stock, rel=0.01, abs=30)
-        assert again.arm == pytest.approx(before.arm, rel=0.01, abs=30)
+        assert again == pytest.approx(before, rel=0.01, abs=30)

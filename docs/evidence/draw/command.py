@@ -20,7 +20,7 @@ from firsttouch.files import REPOSITORY, write_atomically
 from firsttouch.lab.results import pack_results, read_results
 
 # Pages that are not of results of the laboratory.
-OTHERS = {"history-counts": history.draw, "predicted-programs": predicted.draw}
+OTHERS = {"history-counts": history, "predicted-programs": predicted}
 
 
 def main() -> int:
@@ -28,26 +28,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make evidence", description=__doc__)
     add = parser.add_argument
     add("--measure", action="store_true", help="measure the sets again: all take six hours")
-    add("--set", action="append", choices=[*load_sets()], help="only this set of sets.toml")
-    add("--predict", action="store_true", help="trace programs with and without remedies, as root")
-    add("--history", action="store_true", help="try the changes of history.toml again")
+    add("--set", action="append", choices=[*load_sets(), *OTHERS], help="only this set or page")
     options = parser.parse_args()
     return exit_status(lambda: _run(options), options)
 
 
 def _run(options: argparse.Namespace) -> int:
-    sets = [each for each in load_sets().values() if each.name in (options.set or [each.name])]
-    if options.measure and not all(map(measure, sets)):
-        return 1
-    if options.predict:
-        predicted.measure()
-    if options.history:
-        history.measure()
+    sets = load_sets()
+    names = options.set or [*sets]
+    for name in names if options.measure else ():
+        if name in OTHERS:
+            OTHERS[name].measure()
+        elif not measure(sets[name]):
+            return 1
     if not options.set:
         for name, text in draw_others().items():
             _write(name, text)
-    for each in sets:
-        _write(f"docs/evidence/{each.name}.md", page(each))
+    for name in names:
+        text = OTHERS[name].draw() if name in OTHERS else page(sets[name])
+        _write(f"docs/evidence/{name}.md", text)
     return 0
 
 
@@ -78,7 +77,7 @@ def measure(of: ResultSet, out: Path = Path("out/evidence"), folder: Path = EVID
 
 def draw_others() -> dict[str, str]:
     """Return the pages and pictures that are not those of sets, by their files."""
-    pages = {f"docs/evidence/{name}.md": draw() for name, draw in OTHERS.items()}
+    pages = {f"docs/evidence/{name}.md": other.draw() for name, other in OTHERS.items()}
     return {**pages, **commands.draw(), **pictures.draw()}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/reference/command.md and the pages of man(1): all commands and options, as in `--help`."""
+"""docs/reference/command.md and the page of man(1): all commands and options, as in `--help`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from unittest.mock import patch
 
+from argparse_manpage.manpage import Manpage
+
 from docs.evidence.draw.tables import document
-from firsttouch.cli.main import main
+from firsttouch.cli.main import full_parser, main
 from firsttouch.trace import sites
 from firsttouch.views.tables import Table, markdown
 
 _REFERENCE = "docs/reference/command.md"
-_MANUAL = "docs/reference/man"
+_MANUAL = "docs/reference/man/firsttouch.1"
 _KEYS = "docs/reference/trace-json.md"
 _HEAD = ("argument", "meaning")
 # An argument of --help, and its description on the same line or on the next.
@@ -28,7 +30,7 @@ _ENTRY = re.compile(r"^ {2,4}(\S(?: ?\S)*)(?: {2,}|\n {10,})(\S.*)$", re.M)
 def draw() -> dict[str, str]:
     """Return the pages by their files."""
     texts = dict(_texts(()))
-    return {_REFERENCE: _reference(texts), _KEYS: _keys(), **dict(_manual(texts))}
+    return {_REFERENCE: _reference(texts), _KEYS: _keys(), _MANUAL: _manual()}
 
 
 def _keys() -> str:
@@ -54,32 +56,10 @@ def _described(text: str) -> str:
     return found[1] if found else ""
 
 
-def _manual(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the page of each command: its file, and its text in roff."""
-    meanings = {f"{name} {entry}": meaning for name, text in texts.items()
-                for entry, meaning in _entries(text)}  # fmt: skip
-    for name, text in texts.items():
-        title = name.replace(" ", "-")
-        usage, _, after = text.removeprefix("usage: ").partition("\n\n")
-        description = _described(text)
-        options = [f".TP\n.B {_roff(entry)}\n{_roff(meaning)}" for entry, meaning in _entries(text)]
-        examples = after.partition("\n\nexamples:\n")[2].rstrip()
-        sections = {
-            "NAME": _roff(f"{title} - {meanings.get(name, description)}"),
-            "SYNOPSIS": re.sub(r"\n +", "\n.br\n", _roff(usage)),
-            "DESCRIPTION": _roff(description),
-            "OPTIONS": "\n".join(options),
-            "EXAMPLES": examples and f".nf\n{_roff(examples)}\n.fi",
-            "SEE ALSO": "firsttouch(1)" * (name in meanings),
-        }
-        yield f"{_MANUAL}/{title}.1", "\n".join([
-            '.\\" SPDX-License-Identifier: GPL-2.0', f'.TH "{title}" 1 "" firsttouch',
-            *(f".SH {head}\n{body}" for head, body in sections.items() if body), "",
-        ])  # fmt: skip
-
-
-def _roff(text: str) -> str:
-    return re.sub(r"^([.'])", r"\\&\1", text.replace("\\", r"\e").replace("-", r"\-"), flags=re.M)
+def _manual() -> str:
+    with patch.dict(os.environ, COLUMNS="80", SOURCE_DATE_EPOCH="0"):
+        page = str(Manpage(full_parser()))
+    return f'.\\" SPDX-License-Identifier: GPL-2.0\n{page}\n'
 
 
 def _reference(texts: Mapping[str, str]) -> str:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -44,14 +45,6 @@ class Change:
         return EVIDENCE / "history" / f"{self.name}.patch"
 
 
-@dataclass(frozen=True)
-class Counted:
-    """A count of a whole cell on stock and with the patch."""
-
-    stock: float
-    arm: float
-
-
 def load_history() -> list[Change]:
     top = read_toml(EVIDENCE / HISTORY)
     history = [read(table, Change) for table in top.tables("change")]
@@ -59,29 +52,29 @@ def load_history() -> list[Change]:
     return history
 
 
-def read_counted() -> dict[str, list[Counted]]:
-    """Return what was counted of each change, in the order of what it `shows`."""
+def read_counted() -> dict[str, list[Mapping[str, float]]]:
+    """Return the count of each cell of a change's `shows`, on ``stock`` and on its ``arm``."""
     table = read_json(EVIDENCE / COUNTED)
     return {
-        change.name: [read(entry, Counted) for entry in table.tables(change.name)]
+        change.name: [entry.values_of(float) for entry in table.tables(change.name)]
         for change in load_history()
     }
 
 
-def count_again(change: Change, out: Path) -> list[Counted]:
-    """Try a change, and return what was counted; UserError if a cell is not there."""
+def count_again(change: Change, out: Path) -> list[Mapping[str, float]]:
+    """Try a change, and return its counts as `read_counted`; UserError if a cell is not there."""
     words = ["try", str(change.patch()), "--release", change.release, *change.options]
     if status := firsttouch([*words, "--out", str(out)]):
         raise UserError(f"firsttouch {' '.join(words)} ended with status {status}: see above.")
     (tried,) = changes(read_dataset(out))
     cells = {cell_name(each.case.experiment, each.case.params): each for each in tried.cells}
-    counted = []
+    counted: list[Mapping[str, float]] = []
     for shown in change.shows:
         count, _, cell = shown.partition(" of ")
         if cell not in cells:
             raise UserError(f"{HISTORY}: {change.name} has no cell {cell}: correct its options.")
         stock, arm = cells[cell].figures[count]
-        counted.append(Counted(stock.median, arm.median))
+        counted.append({"stock": stock.median, "arm": arm.median})
     return counted
 
 
@@ -92,8 +85,8 @@ def draw() -> str:
         said = []
         for shown, pair in zip(change.shows, counted[change.name], strict=True):
             count, _, cell = shown.partition(" of ")
-            values = f"{format_count(pair.stock)} to {format_count(pair.arm)}"
-            percent = format_change(change_percent(pair.stock, pair.arm))
+            values = f"{format_count(pair['stock'])} to {format_count(pair['arm'])}"
+            percent = format_change(change_percent(pair["stock"], pair["arm"]))
             said.append(f"{metric_words(count)} of `{cell}`: {values} ({percent})")
         title = f"[{change.title}](history/{change.name}.patch)"
         lines.append([title, change.source, "; ".join(said), change.agreed])
@@ -104,8 +97,6 @@ def draw() -> str:
 
 def measure() -> None:
     """Try all changes again, and store what was counted."""
-    counted = {
-        change.name: [asdict(n) for n in count_again(change, Path("out/history") / change.name)]
-        for change in load_history()
-    }
+    history = load_history()
+    counted = {each.name: count_again(each, Path("out/history") / each.name) for each in history}
     write_atomically(EVIDENCE / COUNTED, dump_json(counted))

@@ -44,23 +44,18 @@ NEAR, _EXACT = 0.1, 0.01
 
 
 @dataclass(frozen=True)
-class Tried:
+class Prediction:
+    """Of a remedy for a program of so many faults: how many stay."""
+
+    program: str
+    faults: int
     remedy: str
-    setting: str
     predicted: int
     measured: int
 
     @property
     def off(self) -> float:
         return self.measured / self.predicted - 1
-
-
-@dataclass(frozen=True)
-class Program:
-    name: str
-    kernel: str
-    kinds: Mapping[str, int]
-    tried: tuple[Tried, ...]
 
 
 def measure() -> None:
@@ -73,7 +68,7 @@ def measure() -> None:
     names = (*experiment.root.names, *declared.strings("packages"))
     scripts = {**experiment.scripts, **declared.table("scripts").values_of(str)}
     declared.done()
-    reporter, programs = Reporter(), []
+    reporter, predictions = Reporter(), []
     with program_root(replace(experiment.root, names=names), reporter) as root:
         compiler = ["gcc", "-O2", "-Wall", "-Werror", "-o"]
         made = [root / "usr/bin/predicted", EVIDENCE / "predicted.c"]
@@ -83,15 +78,13 @@ def measure() -> None:
             # A second run would find what Python compiled in the first.
             script = f"export PYTHONDONTWRITEBYTECODE=1\n{lines}"
             trace = trace_script(name, script, root, reporter)
-            tried = []
             for remedy, variables in _remedies(trace):
-                setting = assignments(variables)
-                changed = f"export {setting}\n{script}" if variables else script
+                changed = f"export {assignments(variables)}\n{script}" if variables else script
                 after = trace_script(name, changed, root, reporter, huge=not variables)
                 predicted = trace.faults - remedy.saved
-                tried.append(Tried(remedy.name, setting or _POLICY, predicted, after.faults))
-            programs.append(Program(name, trace.kernel, trace.fault_kinds, tuple(tried)))
-    text = json.dumps({"programs": [asdict(program) for program in programs]}, indent=1)
+                counts = trace.faults, remedy.name, predicted, after.faults
+                predictions.append(Prediction(name, *counts))
+    text = json.dumps({"predictions": [asdict(each) for each in predictions]}, indent=1)
     write_atomically(FILE, lzma.compress(text.encode(), preset=9))
 
 
@@ -140,25 +133,24 @@ def _remedies(trace: Trace) -> Iterator[tuple[Remedy, Mapping[str, str]]]:
             yield remedy, keeps
 
 
-def read_predicted() -> list[Program]:
+def read_predicted() -> list[Prediction]:
     table = parse_json(lzma.decompress(FILE.read_bytes()).decode(), FILE)
-    return [read(entry, Program) for entry in table.tables("programs")]
+    return [read(entry, Prediction) for entry in table.tables("predictions")]
 
 
 def draw() -> str:
-    rows = [(program, tried) for program in read_predicted() for tried in program.tried]
-    near = sum(abs(tried.off) <= NEAR for _, tried in rows)
-    far = [row for row in rows if abs(row[1].off) > _EXACT]
+    rows = sorted(read_predicted(), key=lambda row: -abs(row.off))
+    near = sum(abs(row.off) <= NEAR for row in rows)
+    far = [row for row in rows if abs(row.off) > _EXACT]
     lines = []
-    for program, tried in sorted(far, key=lambda row: -abs(row[1].off)):
-        counts = (sum(program.kinds.values()), tried.predicted, tried.measured)
-        numbers = [*(f"{count:,}" for count in counts), f"{100 * tried.off:+.1f} %"]
-        lines.append([program.name, tried.remedy, *numbers])
+    for row in far:
+        numbers = (f"{count:,}" for count in (row.faults, row.predicted, row.measured))
+        lines.append([row.program, row.remedy, *numbers, f"{100 * row.off:+.1f} %"])
     heads = ["program", "remedy", "faults", "predicted", "measured", "off"]
     said = (
-        f"Programs of Debian 13, traced on an x86-64 host as root by `make evidence PREDICT=1`: "
-        f"{near} of {len(rows)} predictions are at most {NEAR * 100:.0f} % off. The "
-        f"{len(rows) - len(far)} that are at most {_EXACT * 100:.0f} % off have no row."
+        f"Programs of Debian 13, traced on x86-64 as root: {near} of {len(rows)} predictions "
+        f"are at most {NEAR * 100:.0f} % off. The {len(rows) - len(far)} that are at most "
+        f"{_EXACT * 100:.0f} % off have no row."
     )
     table = markdown(Table("", heads, lines, names=2))
     return document("predicted-programs", ".", ["", said, "", *table])
