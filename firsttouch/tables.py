@@ -95,16 +95,6 @@ class Fields:
         """Return all entries that were not taken yet, which must be of type `kind`."""
         return {key: self._checked(key, value, kind) for key, value in self.rest().items()}
 
-    def lists(self) -> dict[str, tuple[str | int, ...]]:
-        """Return all entries as lists of strings or whole numbers; a scalar is a list of one."""
-        lists = {}
-        for key, value in self.rest().items():
-            entries = value if isinstance(value, list) else [value]
-            if not entries:
-                raise self.error(key, "is an empty list: give at least one value.")
-            lists[key] = tuple(self._checked(key, entry, str | int) for entry in entries)
-        return lists
-
     def rest(self) -> dict[str, Json]:
         """Return all entries that were not taken yet, unchecked."""
         left = {key: value for key, value in self._data.items() if key not in self._taken}
@@ -137,6 +127,9 @@ class Fields:
         if origin is Literal:
             return self.choice(key, inner)
         if origin is tuple:
+            if inner[0] == str | int and not isinstance(value, list):
+                # One value, where there may be several.
+                value = [value]
             entries = enumerate(self._checked(key, value, list))
             return tuple(
                 self._checked(f"{key}[{n}]", each, inner[0], strict) for n, each in entries

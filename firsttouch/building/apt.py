@@ -231,7 +231,6 @@ class FromPackages(ABC):
 
     merged: ClassVar[tuple[str, ...]] = ()
 
-    @property
     @abstractmethod
     def wanted(self) -> Closure: ...
 
@@ -244,7 +243,7 @@ class FromPackages(ABC):
 
     def stored(self) -> Path | None:
         """Return what was made from the packages that were fetched last, if the store has it."""
-        last = self.wanted.last()
+        last = self.wanted().last()
         return self.entry(last).use() if last else None
 
     def obtain(self, reporter: Reporter) -> Path:
@@ -252,9 +251,9 @@ class FromPackages(ABC):
 
     def fetch(self, reporter: Reporter) -> Path:
         """Make it from the newest packages; HostError if they cannot be fetched."""
-        files, words = self.wanted.find()
+        files, words = self.wanted().find()
         entry = self.entry(files)
-        self.wanted.remember(files)
+        self.wanted().remember(files)
 
         def make(workplace: Path, product: Path) -> None:
             archives, unpacked = workplace / "archives", workplace / "unpacked"
@@ -293,7 +292,6 @@ class Unpacked(FromPackages):
 
     packages: Packages
 
-    @property
     def wanted(self) -> Closure:
         packages = self.packages
         return Closure(packages.names, (packages.suite,), packages.architecture, closure=True)

@@ -41,7 +41,6 @@ class DebianKernel(FromPackages):
     version: str
     architecture: str = DEFAULT_ARCHITECTURE
 
-    @property
     def wanted(self) -> Closure:
         architecture = load_architecture(self.architecture)
         name = self.release.binary.format(version=self.version, cloud=architecture.cloud)
@@ -71,7 +70,6 @@ class Configuration(FromPackages):
         architecture = load_architecture(self.architecture)
         return f"config.{architecture.debian}_none_{self.flavour or architecture.cloud}.xz"
 
-    @property
     def wanted(self) -> Closure:
         architecture = load_architecture(self.architecture)
         name = architecture.package(self.release.configuration)
@@ -80,7 +78,7 @@ class Configuration(FromPackages):
         return Closure((name,), self.release.suites, architecture.debian, note=note)
 
     def entry(self, files: Files) -> Entry:
-        more = {"flavour": self.flavour} if self.wanted.note else {}
+        more = {"flavour": self.flavour} if self.wanted().note else {}
         recipe = {"configuration": files[0].sha256, **more}
         return Entry("packages", recipe, f"{self._packed} of {files[0].file}", "config")
 
@@ -105,5 +103,5 @@ class Configuration(FromPackages):
         def make(_: Path, product: Path) -> None:
             (product / "config").write_bytes(text)
 
-        self.wanted.remember(files)
+        self.wanted().remember(files)
         return self.entry(files).obtain(make, reporter.say)

@@ -110,10 +110,10 @@ def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
     Files are looked for by their last name, wherever they are.
     """
     word = program.words[0]
-    files = [item for item in members.items() if not stat.S_ISDIR(item[1][0])]
+    files = [(name, data) for name, (mode, data) in members.items() if not stat.S_ISDIR(mode)]
     # A link is followed only where no file has its name.
-    files.sort(key=lambda item: isinstance(item[1][1], Path))
-    by_name = {posixpath.basename(name): data for name, (_, data) in files}
+    files.sort(key=lambda file: isinstance(file[1], Path))
+    by_name = {posixpath.basename(name): data for name, data in files}
     data = by_name.get(posixpath.basename(word))
     if data is None:
         raise UserError(

@@ -25,6 +25,8 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_size
 from firsttouch.tables import Json
 
+# In the place of an architecture.
+HOST = "this host"
 # Orders of ftbench's objects, and by how many objects each begins after the one before.
 ORDERS, _APART = 4, 8
 _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
@@ -32,20 +34,19 @@ _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
 
 @dataclass(frozen=True)
 class Program:
-    """A program of this project: `product` of the Makefile of `folder`, for `architecture`.
+    """A program of this project: `product` of the Makefile of `folder`, for `architecture` or HOST.
 
-    `native`: for this host. `order` is that of ftbench's objects, less than `ORDERS`.
+    `order` is that of ftbench's objects, less than `ORDERS`.
     """
 
     folder: str
     product: str
-    native: bool = False
-    order: int = 0
     architecture: str = DEFAULT_ARCHITECTURE
+    order: int = 0
 
     @property
     def _prefix(self) -> str:
-        return "" if self.native else cross_compile(self.architecture)
+        return "" if self.architecture == HOST else cross_compile(self.architecture)
 
     @property
     def _variables(self) -> list[str]:
@@ -64,8 +65,7 @@ class Program:
         if self == PMU:
             # The plugin is built for one version of QEMU.
             recipe["qemu"] = version()
-        where = "this host" if self.native else self.architecture
-        return Entry("programs", recipe, f"{self.product} for {where}", self.product)
+        return Entry("programs", recipe, f"{self.product} for {self.architecture}", self.product)
 
     def stored(self) -> Path | None:
         return self._entry().use()
@@ -91,10 +91,10 @@ class Program:
 
 
 INIT = Program("guest", "init")
-PMU = Program("pmu", "libftpmu.so", native=True)
+PMU = Program("pmu", "libftpmu.so", HOST)
 # Static, for guests of arm64 and for this host.
 BENCH, RECORDER = Program("bench", "ftbench"), Program("recorder", "ftrecord")
-HOST_BENCH, HOST_RECORDER = replace(BENCH, native=True), replace(RECORDER, native=True)
+HOST_BENCH, HOST_RECORDER = (replace(program, architecture=HOST) for program in (BENCH, RECORDER))
 
 
 def ftbench_list(reporter: Reporter) -> str:

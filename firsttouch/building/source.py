@@ -33,7 +33,6 @@ class _Tree(FromPackages):
 
     release: Release
 
-    @property
     def wanted(self) -> Closure:
         return Closure((self.release.package,), self.release.suites)
 
@@ -78,7 +77,7 @@ class KernelSource:
         if stored := made.entry((self.package,)).use():
             return stored
         # Debian may have moved on to another version.
-        newest, _ = made.wanted.find()
+        newest, _ = made.wanted().find()
         if newest[0].sha256 != self.sha256:
             raise HostError(
                 f"{self.package.name} {self.package.version} is no longer in the archive: run "
@@ -91,13 +90,13 @@ class KernelSource:
 def has_debian_source(release: Release) -> bool:
     """Whether the store has the tree that `debian_source` returns."""
     made = _Tree(release)
-    files = made.wanted.last()
+    files = made.wanted().last()
     return bool(files) and made.entry(files).path.exists()
 
 
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
     """Return the source that was fetched last, so that results stay comparable, or the newest."""
-    wanted = _Tree(release).wanted
+    wanted = _Tree(release).wanted()
     files = () if newest else wanted.last()
     if not files:
         files, _ = wanted.find()

@@ -255,7 +255,9 @@ def _references(
 
 
 def _parameters(table: Fields) -> dict[str, tuple[Value, ...]]:
-    parameters = table.lists()
+    parameters = table.values_of(tuple[Value, ...])
+    if empty := [name for name, values in parameters.items() if not values]:
+        raise table.error(empty[0], "is an empty list: give at least one value.")
     try:
         return {
             name: tuple(map(parse_size, values)) if name == "size" else values

@@ -150,7 +150,7 @@ def test_what_is_not_to_be_had_is_one_sentence(configure: Configure) -> None:
     with pytest.raises(HostError, match=r"not offer linux-config-2\.4: check the network"):
         Closure(("linux-config-2.4",), ("trixie",), "arm64").find()
     with pytest.raises(HostError, match=r"trixie .*not offer no-such-program: name the package"):
-        Unpacked(Packages("trixie", ("no-such-program",))).wanted.find()
+        Unpacked(Packages("trixie", ("no-such-program",))).wanted().find()
     configure("Types: deb\nURIs: file:/somewhere/else\nSuites: bookworm\nComponents: main\n")
     with pytest.raises(HostError, match="name no Debian mirror"):
         mirror_archive("trixie")
@@ -160,7 +160,7 @@ def test_a_file_that_did_not_come_has_a_remedy(
     own_cache: Path, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packages = Packages("trixie", ("busybox-static",))
-    (package,), words = Unpacked(packages).wanted.find()
+    (package,), words = Unpacked(packages).wanted().find()
     gone = replace(package, file="busybox-static_0.1_arm64.deb")
     monkeypatch.setattr(Closure, "find", lambda _: ((gone,), words))
     with pytest.raises(HostError, match=r"fetching busybox-static_0\.1_arm64\.deb .*network"):
