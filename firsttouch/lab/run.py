@@ -57,9 +57,7 @@ _MOST_TASKS = 64
 
 def guests_at_once(jobs: int | None) -> int:
     """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow."""
-    if jobs is not None:
-        return jobs
-    return max(1, min(processors(), available_memory() // MEMORY))
+    return jobs or max(1, min(processors(), available_memory() // MEMORY))
 
 
 def run_guests(
@@ -215,9 +213,7 @@ def check_slurm() -> None:
         )
 
 
-def run_on_nodes(
-    keys: Collection[str], argv: Sequence[str], logs: Path, reporter: Reporter
-) -> None:
+def run_on_nodes(keys: Sequence[str], argv: Sequence[str], logs: Path, reporter: Reporter) -> None:
     """Run the guests with these keys as an array of the command `argv`, and wait for its end.
 
     `logs` gets what the tasks print. Raises HostError if Slurm refuses the array. An interrupt
