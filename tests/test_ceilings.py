@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
-    ("firsttouch/*.py", "lines", 16_914),
+    ("firsttouch/*.py", "lines", 16_910),
     ("docs/evidence/draw/*.py", "lines", 699),
     ("tests/*.py", "lines", 18_031),
     ("docs/*.md", "bytes", 180_000),
