@@ -12,16 +12,7 @@ from pathlib import Path
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_share
 from firsttouch.trace.allocators import GLIBC, allocator
-from firsttouch.trace.remedies import (
-    BOTH,
-    FOLIOS,
-    HEAP,
-    KEEP,
-    MTHP_64,
-    SHARED,
-    THP,
-    table_bytes,
-)
+from firsttouch.trace.remedies import BOTH, FOLIOS, HEAP, KEEP, MTHP_64, SHARED, THP, table_bytes
 from firsttouch.trace.sites import Remedy, Trace
 
 _MOST = 3

@@ -10,29 +10,9 @@ was there was given back.
 from __future__ import annotations
 
 from firsttouch.trace.allocators import GO, allocator_with
-from firsttouch.trace.events import (
-    ENDED,
-    EXECUTED,
-    FORKED,
-    NAMED,
-    THREADED,
-    Call,
-    Changed,
-    Fault,
-    Mapped,
-)
+from firsttouch.trace.events import Call, Change, Changed, Fault, Mapped
 from firsttouch.trace.instructions import Code
-from firsttouch.trace.kinds import (
-    AGAIN,
-    NAMES,
-    NO_MEMORY,
-    SECOND,
-    SHARED_MEMORY,
-    TMPFS,
-    Access,
-    First,
-    kind_of,
-)
+from firsttouch.trace.kinds import NAMES, TMPFS, Access, First, Kind, kind_of
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
@@ -82,15 +62,15 @@ class Finder:
         return self._totals
 
     def _change(self, event: Changed) -> None:
-        if event.what == FORKED:
+        if event.what == Change.FORKED:
             self._fork(event)
-        elif event.what == EXECUTED:
+        elif event.what == Change.EXECUTED:
             self._execute(event)
-        elif event.what == ENDED:
+        elif event.what == Change.ENDED:
             self._end(event)
-        elif event.what == THREADED:
+        elif event.what == Change.THREADED:
             self._process(event.pid).threaded = True
-        elif event.what == NAMED:
+        elif event.what == Change.NAMED:
             self._process(event.pid).thread_names[event.other] = event.name
         else:
             self._process(event.pid).replay.forbid_huge()
@@ -161,7 +141,7 @@ class Finder:
         page = fault.address >> self._shift
         process.executing = process.executing and not fault.user
         mapping = process.space.at(fault.address)
-        kind = NO_MEMORY
+        kind = Kind.NO_MEMORY
         if mapping or not self._nowhere(fault):
             kind = self._take(process, fault, page, mapping)
         locked, locker = process.locked
@@ -170,7 +150,7 @@ class Finder:
         process.threads[fault.tid] += 1
         stack = self._stack(process, fault)
         totals.stack_kinds[stack][kind] += 1
-        giver = process.givers.get(page // self._block) if kind == AGAIN else None
+        giver = process.givers.get(page // self._block) if kind == Kind.AGAIN else None
         if giver:
             totals.givers[stack][giver] += 1
 
@@ -182,7 +162,7 @@ class Finder:
         whole = self._recording.says_calls and fault.bits == 64
         return fault.user and (whole or fault.address < _LOWEST)
 
-    def _take(self, process: Process, fault: Fault, page: int, mapping: Mapped | None) -> int:
+    def _take(self, process: Process, fault: Fault, page: int, mapping: Mapped | None) -> Kind:
         """Take a fault that brings a page, or changes one; return its kind."""
         # Here almost all of the time goes: attributes that are used twice are local.
         mapped, access = fault.mapped, self._code.instruction(process, fault).access
@@ -191,7 +171,7 @@ class Finder:
             process.begin(fault)
         forked = process.forked and mapped > 0
         before = process.touch(page, forked)
-        kind, first = SECOND, None
+        kind, first = Kind.SECOND, None
         # Of a page that is not mapped no read is known.
         if not mapped:
             process.first.pop(page, None)
@@ -206,12 +186,12 @@ class Finder:
                 access, mapped, mapping,
                 user=fault.user, anonymous=anonymous, before=before, forked=forked,
             )  # fmt: skip
-        if anonymous and (kind == SECOND or not mapped):
+        if anonymous and (kind == Kind.SECOND or not mapped):
             process.replay.touch(
-                page, mapping, write=access.may_write, missing=kind != SECOND,
+                page, mapping, write=access.may_write, missing=kind != Kind.SECOND,
                 again=before and not mapped,
             )  # fmt: skip
-        if kind == SHARED_MEMORY and mapping and not mapping.path.startswith(TMPFS):
+        if kind == Kind.SHARED_MEMORY and mapping and not mapping.path.startswith(TMPFS):
             process.replay.share(fault.address, mapping)
         process.anonymous += anonymous
         process.note(page, kind)

@@ -6,6 +6,7 @@ recorder/format.h says what is in a sample.
 
 from __future__ import annotations
 
+import enum
 import functools
 import struct
 from collections.abc import Iterator
@@ -78,19 +79,29 @@ class Mapped(NamedTuple):
     tid: int = 0
 
 
-# What becomes of a process: a copy of the address space of process `other`; another thread, which
-# may outlive the first; another program, in a new address space; a name of its thread `other`; an
-# end, also of the kernel's tracing; no huge pages from now on, by prctl(PR_SET_THP_DISABLE), also
-# for its children and the programs that it executes.
-FORKED, THREADED, EXECUTED, NAMED, ENDED, FORBADE = range(6)
+class Change(enum.Enum):
+    """What becomes of a process."""
+
+    # Of process `other`, it has a copy of the address space.
+    FORKED = enum.auto()
+    # It has another thread, which may outlive the first.
+    THREADED = enum.auto()
+    # It has another program, in a new address space.
+    EXECUTED = enum.auto()
+    # Its thread `other` has a name.
+    NAMED = enum.auto()
+    # Also of the kernel's tracing.
+    ENDED = enum.auto()
+    # By prctl(PR_SET_THP_DISABLE): also for its children and the programs that it executes.
+    FORBADE_HUGE_PAGES = enum.auto()
 
 
 class Changed(NamedTuple):
-    """A change of a process: `what` is one of the above, `name` that of a program or a thread."""
+    """A change of a process; `name` is that of a program or a thread."""
 
     time: int
     pid: int
-    what: int
+    what: Change
     other: int = 0
     name: str = ""
 

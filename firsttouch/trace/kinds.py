@@ -58,15 +58,21 @@ class First(NamedTuple):
     access: Access
 
 
-# Kinds are counted by their index here, because a recording may have 100 million faults.
+# The kinds by their number: faults are counted by it, because a recording may have 100 million.
 NAMES = (
     "first write", "zero page", "read, then written", "again", "after fork", "file",
     "private file", "shared", "in the kernel", "stack", "vdso", "no memory", "unknown",
 )  # fmt: skip
-(
-    FIRST_WRITE, ZERO_PAGE, SECOND, AGAIN, AFTER_FORK, FILE, PRIVATE, SHARED_MEMORY, IN_KERNEL,
-    STACK, VDSO, NO_MEMORY, UNKNOWN_KIND,
-) = range(len(NAMES))  # fmt: skip
+
+
+class Kind(enum.IntEnum):
+    """The kind of a fault, as of NAMES."""
+
+    (
+        FIRST_WRITE, ZERO_PAGE, SECOND, AGAIN, AFTER_FORK, FILE, PRIVATE, SHARED_MEMORY, IN_KERNEL,
+        STACK, VDSO, NO_MEMORY, UNKNOWN,
+    ) = range(len(NAMES))  # fmt: skip
+
 
 _STACK = "[stack]"
 _VDSO = ("[vdso]", "[vvar", "[vsyscall]")
@@ -85,41 +91,41 @@ def kind_of(
     anonymous: bool,
     before: bool,
     forked: bool,
-) -> int:
-    """Return the kind of a fault that is not the second of a double, as its index.
+) -> Kind:
+    """Return the kind of a fault that is not the second of a double.
 
     `mapped` is as in `Fault`. `before` tells whether the page had a fault in this address
     space, or before its fork; `forked` whether it was shared with a child or a parent.
     """
     if not user:
-        return IN_KERNEL
+        return Kind.IN_KERNEL
     if forked and mapped and access.may_write and (anonymous or before) and not _shared(mapping):
-        return AFTER_FORK
+        return Kind.AFTER_FORK
     if anonymous:
         return _of_anonymous(access, mapped, mapping, before)
     # What has no mapping is taken for anonymous memory.
     path = mapping.path if mapping else ""
     if path.startswith(_VDSO):
-        return VDSO
+        return Kind.VDSO
     if _shared(mapping):
-        return SHARED_MEMORY if path.startswith(_SHMEM) else FILE
+        return Kind.SHARED_MEMORY if path.startswith(_SHMEM) else Kind.FILE
     # Of a page that nobody has, an unclear access is more often a read of code or tables.
-    return PRIVATE if access.may_write and (mapped or not access.may_read) else FILE
+    return Kind.PRIVATE if access.may_write and (mapped or not access.may_read) else Kind.FILE
 
 
-def _of_anonymous(access: Access, mapped: int, mapping: Mapped | None, before: bool) -> int:
+def _of_anonymous(access: Access, mapped: int, mapping: Mapped | None, before: bool) -> Kind:
     if mapped:
         # Swapped, hinted by NUMA, protected: perf does not say which.
-        return UNKNOWN_KIND
+        return Kind.UNKNOWN
     if before:
-        return AGAIN
+        return Kind.AGAIN
     if mapping and mapping.path == _STACK:
-        return STACK
+        return Kind.STACK
     if not access.may_write:
-        return UNKNOWN_KIND if access is Access.FETCH else ZERO_PAGE
+        return Kind.UNKNOWN if access is Access.FETCH else Kind.ZERO_PAGE
     if not access.may_read:
-        return FIRST_WRITE
-    return ZERO_PAGE if access is Access.ATOMIC else UNKNOWN_KIND
+        return Kind.FIRST_WRITE
+    return Kind.ZERO_PAGE if access is Access.ATOMIC else Kind.UNKNOWN
 
 
 def _shared(mapping: Mapped | None) -> bool:

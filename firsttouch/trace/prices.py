@@ -15,15 +15,7 @@ from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.run import short_survey
-from firsttouch.trace.kinds import (
-    AGAIN,
-    FIRST_WRITE,
-    NAMES,
-    SECOND,
-    SHARED_MEMORY,
-    STACK,
-    ZERO_PAGE,
-)
+from firsttouch.trace.kinds import NAMES, Kind
 from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, SHARED, THP
 from firsttouch.trace.sites import Remedy, Trace
 
@@ -48,10 +40,10 @@ def price(trace: Trace, directory: Path) -> Trace:
 def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
     store, both = _busy(findings, "store"), _busy(findings, "load-store")
     read = _busy(findings, "read")
-    each = {FIRST_WRITE: store, AGAIN: store, STACK: store, ZERO_PAGE: read}
+    each = {Kind.FIRST_WRITE: store, Kind.AGAIN: store, Kind.STACK: store, Kind.ZERO_PAGE: read}
     # Of memory that is there already: the first process also pays for clearing it.
-    each[SHARED_MEMORY] = _busy(findings, "shared")
-    each[SECOND] = both.minus(read) if both and read else None
+    each[Kind.SHARED_MEMORY] = _busy(findings, "shared")
+    each[Kind.SECOND] = both.minus(read) if both and read else None
     known = [
         (trace.fault_kinds.get(NAMES[kind], 0), figure.median)
         for kind, figure in each.items()

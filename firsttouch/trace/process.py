@@ -10,15 +10,7 @@ from firsttouch.trace.allocators import GLIBC, Allocator, allocator_with, is_of
 from firsttouch.trace.events import Call, Fault, Mapped
 from firsttouch.trace.kinds import First, Instruction
 from firsttouch.trace.remedies import Replay
-from firsttouch.trace.spaces import (
-    EXEC,
-    HEAP,
-    PROT_EXEC,
-    Place,
-    Space,
-    is_anonymous,
-    place_of,
-)
+from firsttouch.trace.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
 from firsttouch.trace.totals import Giver, Totals, Touched, blocks_of, move_pages
 from firsttouch.trace.unwinding import Rule
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from firsttouch.files import write_atomically
 from firsttouch.trace.doubles import find
-from firsttouch.trace.kinds import AGAIN, NAMES
+from firsttouch.trace.kinds import NAMES, Kind
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
@@ -180,7 +180,7 @@ def _fault_places(totals: Totals, symbols: Symbols) -> Iterator[FaultPlace]:
         behind = chain[chain.index(place) + 1 :]
         callers = takewhile(_BELOW_MAIN, map(symbols.caller, behind))
         givers: Counter[Giver] = Counter()
-        for number in numbers if kind == AGAIN else ():
+        for number in numbers if kind == Kind.AGAIN else ():
             givers.update(totals.givers.get(number, {}))
         given_back: tuple[str, ...] = ()
         for giver, _ in givers.most_common(1):

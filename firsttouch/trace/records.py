@@ -16,20 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from firsttouch.errors import UserError
-from firsttouch.trace.events import (
-    ENDED,
-    EXECUTED,
-    FORBADE,
-    FORKED,
-    INODE,
-    NAMED,
-    THREADED,
-    Changed,
-    Event,
-    Fault,
-    Mapped,
-    Samples,
-)
+from firsttouch.trace.events import INODE, Change, Changed, Event, Fault, Mapped, Samples
 
 # Types of the kernel's records.
 _COMM, _EXIT, _FORK, _MMAP2 = 3, 4, 7, 10
@@ -58,14 +45,15 @@ def change_of(data: bytes, kind: int, misc: int) -> Event | None:
         return Mapped(time, pid, start, start + length, offset, prot, flags, path, file, tid)
     if kind == _FORK:
         pid, parent = struct.unpack_from("<II", data)
-        return Changed(time, pid, FORKED if pid != parent else THREADED, parent)
+        return Changed(time, pid, Change.FORKED if pid != parent else Change.THREADED, parent)
     if kind == _EXIT:
         pid, _, tid = struct.unpack_from("<III", data)
-        return Changed(time, pid, ENDED) if pid == tid else None
+        return Changed(time, pid, Change.ENDED) if pid == tid else None
     if kind == _COMM:
         pid, tid = struct.unpack_from("<II", data)
         words = data[8 : -TRAILER.size].split(b"\0", 1)[0].decode(errors="replace")
-        return Changed(time, pid, EXECUTED if misc & _COMM_EXEC else NAMED, tid, words)
+        what = Change.EXECUTED if misc & _COMM_EXEC else Change.NAMED
+        return Changed(time, pid, what, tid, words)
     return None
 
 
@@ -215,7 +203,7 @@ class Recording:
                 yield mapped._replace(identity=file)
         elif kind == _NO_THP:
             pid, _, time = _FORBADE.unpack_from(data)
-            yield Changed(time, pid, FORBADE)
+            yield Changed(time, pid, Change.FORBADE_HUGE_PAGES)
         elif kind == _BUILD_IDS:
             for line in self._whole(data, b"\n"):
                 build_id, _, path = line.decode(errors="replace").partition(" ")

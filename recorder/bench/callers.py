@@ -20,7 +20,7 @@ from pathlib import Path
 
 from firsttouch.trace.doubles import Finder
 from firsttouch.trace.events import Call, Fault
-from firsttouch.trace.kinds import FILE, PRIVATE
+from firsttouch.trace.kinds import Kind
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import is_runtime
@@ -50,7 +50,7 @@ def shares(data: Path) -> tuple[int, float, float]:
         faults = called = 0
         for stack, kinds in zip(totals.stacks, totals.stack_kinds, strict=True):
             if stack[0] not in NAMED:
-                count = sum(kinds) - kinds[FILE] - kinds[PRIVATE]
+                count = sum(kinds) - kinds[Kind.FILE] - kinds[Kind.PRIVATE]
                 faults += count
                 called += count if not all(map(is_runtime, stack[1:])) else 0
         found.append(called / max(faults, 1))

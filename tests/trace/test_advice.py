@@ -9,13 +9,7 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.trace.advice import Advice, advise, facts_of, remedy_to_try, with_remedy
 from firsttouch.trace.allocators import Allocator, allocator_with
-from firsttouch.trace.remedies import (
-    BOTH,
-    HEAP,
-    KEEP,
-    MTHP_64,
-    THP,
-)
+from firsttouch.trace.remedies import BOTH, HEAP, KEEP, MTHP_64, THP
 from firsttouch.trace.sites import Remedy
 from tests.trace.test_results import trace
 

@@ -4,16 +4,7 @@
 import pytest
 
 from firsttouch.trace.events import Mapped
-from firsttouch.trace.remedies import (
-    BOTH,
-    HEAP,
-    KEEP,
-    MTHP_64,
-    SHARED,
-    THP,
-    Replay,
-    new_outcomes,
-)
+from firsttouch.trace.remedies import BOTH, HEAP, KEEP, MTHP_64, SHARED, THP, Replay, new_outcomes
 from firsttouch.trace.totals import Outcome
 
 PAGE, BLOCK = 4096, 512

@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.trace.reading import read_recording
-from firsttouch.trace.remedies import (
-    HEAP,
-    KEEP,
-    MTHP_64,
-    THP,
-)
+from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, THP
 from firsttouch.trace.sites import FILE_NAME, Remedy, Trace, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import NOBODY, Compile, make_public, run_trace
