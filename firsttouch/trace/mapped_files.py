@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,11 +56,10 @@ def ask(command: Sequence[str], lines: Sequence[str]) -> list[str] | None:
 class FunctionTable:
     def __init__(self, functions: Iterable[tuple[int, int, str]]) -> None:
         self._functions = sorted(functions)
-        self._starts = [start for start, _, _ in self._functions]
 
     def name(self, address: int) -> str:
         """Return the function at an address; "" if there is none."""
-        index = bisect_right(self._starts, address) - 1
+        index = bisect_right(self._functions, address, key=itemgetter(0)) - 1
         if index < 0:
             return ""
         start, size, name = self._functions[index]

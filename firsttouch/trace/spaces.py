@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from operator import attrgetter
 from typing import NamedTuple
 
 from firsttouch.trace.events import WORKER_PC, Mapped
@@ -44,12 +45,13 @@ WORKER = Place("io_uring worker", 0, 0)
 # What is no file.
 NAMED = EXEC, WORKER
 
+_START = attrgetter("start")
+
 
 class Space:
     """The mappings of one process, in the order of their addresses."""
 
     def __init__(self) -> None:
-        self._starts: list[int] = []
         self._mapped: list[Mapped] = []
         # Of the last answer.
         self._last: Mapped | None = None
@@ -59,14 +61,14 @@ class Space:
 
     def copy(self) -> Space:
         child = Space()
-        child._starts, child._mapped = self._starts.copy(), self._mapped.copy()
+        child._mapped = self._mapped.copy()
         return child
 
     def at(self, address: int) -> Mapped | None:
         last = self._last
         if last and last.start <= address < last.end:
             return last
-        index = bisect_right(self._starts, address)
+        index = bisect_right(self._mapped, address, key=_START)
         if index and address < self._mapped[index - 1].end:
             self._last = self._mapped[index - 1]
             return self._last
@@ -97,10 +99,10 @@ class Space:
 
     def _replace(self, start: int, end: int, pieces: list[Mapped]) -> list[Mapped]:
         """Put `pieces` between two addresses; return the mappings that had a part there."""
-        first = bisect_right(self._starts, start)
+        first = bisect_right(self._mapped, start, key=_START)
         if first and self._mapped[first - 1].end > start:
             first -= 1
-        last = bisect_left(self._starts, end)
+        last = bisect_left(self._mapped, end, key=_START)
         old = self._mapped[first:last]
         if old and old[0].start < start:
             pieces = [old[0]._replace(end=start), *pieces]
@@ -109,7 +111,6 @@ class Space:
             pieces = [*pieces, old[-1]._replace(start=end, offset=offset)]
         self._last = None
         self._mapped[first:last] = pieces
-        self._starts[first:last] = [mapping.start for mapping in pieces]
         return old
 
 

@@ -8,6 +8,7 @@ import struct
 from bisect import bisect_right
 from contextlib import suppress
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from elftools.dwarf.callframe import FDE, CallFrameInfo, RegisterRule
@@ -69,20 +70,18 @@ class Frames(CallFrameInfo):
             (count,) = _COUNT.unpack_from(head.data(), 8)
             rows = _ROW.iter_unpack(head.data()[12 : 12 + count * _ROW.size])
             at, by = head["sh_addr"], head["sh_addr"] - frames["sh_addr"]
-            table = [(at + start, by + entry) for start, entry in rows]
+            self._table = [(at + start, by + entry) for start, entry in rows]
         elif frames["sh_size"] <= _MOST:
             # A static program has no table.
             entries = (entry for entry in self.get_entries() if isinstance(entry, FDE))
-            table = sorted((entry["initial_location"], entry.offset) for entry in entries)
+            self._table = sorted((entry["initial_location"], entry.offset) for entry in entries)
         else:
             raise ValueError
-        self._starts = [start for start, _ in table]
-        self._offsets = [offset for _, offset in table]
 
     def rule(self, address: int) -> Rule | None:
         """Return the rule at an address, as the file counts them; None if there is none."""
-        number = bisect_right(self._starts, address) - 1
-        entry = self._parse_entry_at(self._offsets[number]) if number >= 0 else None
+        number = bisect_right(self._table, address, key=itemgetter(0)) - 1
+        entry = self._parse_entry_at(self._table[number][1]) if number >= 0 else None
         if not isinstance(entry, FDE):
             return None
         start = entry["initial_location"]
