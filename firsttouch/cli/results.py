@@ -24,13 +24,12 @@ from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.printing import compared_surveys, print_survey
-from firsttouch.survey.run import survey_host
+from firsttouch.survey.run import provide_prices, survey_host
 from firsttouch.survey.sentences import conclude
 from firsttouch.survey.tasks import Task
 from firsttouch.tables import dump_json
 from firsttouch.trace.advice import predicted_and_measured, remedy_to_try, with_remedy
 from firsttouch.trace.page import folded_trace, trace_picture
-from firsttouch.trace.prices import provide_prices
 from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
 from firsttouch.trace.sentences import compared_traces

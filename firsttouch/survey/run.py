@@ -14,10 +14,10 @@ from pathlib import Path
 
 from firsttouch.building.programs import HOST_BENCH
 from firsttouch.building.store import Entry
-from firsttouch.errors import UserError
-from firsttouch.files import digest_file
+from firsttouch.errors import FirsttouchError, UserError
+from firsttouch.files import digest_file, write_atomically
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.results import FILE_NAME, SCHEMA
+from firsttouch.lab.results import FILE_NAME, SCHEMA, timings_in
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import write_survey
 from firsttouch.survey.tasks import SETTLE, Sample, Survey, Task, all_tasks, touch_name
@@ -31,6 +31,8 @@ PRICES = frozenset(
     + [name for page in ("64k", "2m") for name in (f"{SETTLE} {page}", touch_name("store", page))]
 )
 _SHORT_SECONDS = 3
+# What is put beside a trace that has no survey.
+PRICES_FILE = "prices.jsonl"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 # Seconds after which a task counts as hung; the longest takes a fraction of one.
 _TIMEOUT = 20.0
@@ -147,7 +149,18 @@ def _pinned(cpu: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def short_survey(reporter: Reporter) -> Path:
+def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
+    """Write what faults cost on this host beside a trace if `asked`, unless a survey is there."""
+    (directory / PRICES_FILE).unlink(missing_ok=True)
+    if not asked or "host" in timings_in(directory):
+        return
+    try:
+        write_atomically(directory / PRICES_FILE, _short_survey(reporter).read_text())
+    except (FirsttouchError, OSError) as error:
+        reporter.say(f"No time of faults: {getattr(error, 'strerror', '') or error}")
+
+
+def _short_survey(reporter: Reporter) -> Path:
     """Return the results of the tasks that price faults, measured once until the next boot."""
 
     def make(_workplace: Path, product: Path) -> None:

@@ -169,7 +169,6 @@ def draw_timeline(totals: Totals, width: float) -> Drawing:
 
 def kind_chains(totals: Totals, symbols: Symbols) -> Counter[tuple[str, ...]]:
     """Return the faults by functions, the outermost first, with their kind in brackets."""
-    symbols.demangle(place for chain in totals.stacks for place in chain)
     counts: Counter[tuple[str, ...]] = Counter()
     for places, kinds in zip(totals.stacks, totals.stack_kinds, strict=True):
         chain = tuple(symbols.caller(place) for place in reversed(places))

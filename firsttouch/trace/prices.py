@@ -7,20 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.figures import Middle
-from firsttouch.errors import FirsttouchError
-from firsttouch.files import write_atomically
 from firsttouch.lab.results import FILE_NAME as RESULTS
 from firsttouch.lab.results import timings_in
-from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
-from firsttouch.survey.run import short_survey
+from firsttouch.survey.run import PRICES_FILE
 from firsttouch.trace.kinds import NAMES, Kind
 from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, SHARED, THP
 from firsttouch.trace.sites import Remedy, Trace
 
-# What is put beside a trace that has no survey.
-PRICES = "prices.jsonl"
 # A survey's names of architectures.
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
 _HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
@@ -28,7 +23,7 @@ _HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
 
 def price(trace: Trace, directory: Path) -> Trace:
     """Return a trace with the prices of a survey of its kernel in `directory`, if one is there."""
-    for file in (directory / RESULTS, directory / PRICES):
+    for file in (directory / RESULTS, directory / PRICES_FILE):
         if "host" in timings_in(file):
             survey = read_survey(file)
             host = survey.host.architecture, survey.host.kernel
@@ -86,14 +81,3 @@ def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
         return None
     brought = remedy.saved + remedy.memory / page_size
     return remedy.saved * store.median - brought * huge.busy.median * page_size / huge.page_size
-
-
-def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
-    """Write what faults cost on this host beside a trace if `asked`, unless a survey is there."""
-    (directory / PRICES).unlink(missing_ok=True)
-    if not asked or "host" in timings_in(directory):
-        return
-    try:
-        write_atomically(directory / PRICES, short_survey(reporter).read_text())
-    except (FirsttouchError, OSError) as error:
-        reporter.say(f"No time of faults: {getattr(error, 'strerror', '') or error}")

@@ -81,6 +81,7 @@ def write_results(reading: Reading, directory: Path) -> str:
 
 
 def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
+    symbols.demangle(place for stack in totals.stacks for place in stack)
     ending = recording.ending
     unseen = None
     if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
@@ -162,7 +163,6 @@ def own_place(stack: Sequence[Place]) -> Place:
 
 def _fault_places(totals: Totals, symbols: Symbols) -> Iterator[FaultPlace]:
     """Yield the functions with most faults, by kind; each has the line of its commonest chain."""
-    symbols.demangle(place for stack in totals.stacks for place in stack)
     groups: dict[tuple[int, str, str, str], Counter[int]] = defaultdict(Counter)
     for number, (stack, counts) in enumerate(zip(totals.stacks, totals.stack_kinds, strict=True)):
         place = own_place(stack)

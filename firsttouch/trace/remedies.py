@@ -47,13 +47,6 @@ class Folios:
         # Faults, which the outcome gets when the process ends.
         self._saved = 0
 
-    def fork(self, there: Mapping[int, int]) -> Folios:
-        # A write copies the parent's pages one by one.
-        child = Folios(self._outcome, self._pages, zero=self._zero)
-        for block, pages in self._brought.items():
-            child._brought[block] = pages & there.get(block, 0)
-        return child
-
     def touch(
         self, block: int, number: int, inside: int, there: int, *, write: bool, missing: bool
     ) -> None:
@@ -127,7 +120,9 @@ class Replay:
 
     def fork(self) -> Replay:
         child = Replay(self._outcomes, self._page_size)
-        child._folios = {name: folios.fork(self._there) for name, folios in self._folios.items()}
+        if self.no_huge:
+            child.forbid_huge()
+        # A write copies the parent's pages one by one, also those of a folio.
         child._there = self._there.copy()
         child._malloc = self._malloc.copy()
         child.keeps = self.keeps

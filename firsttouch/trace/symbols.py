@@ -57,7 +57,6 @@ class Symbols:
         for place in wanted:
             if file := self._files.at(place):
                 by_file[file].append(place)
-        self.demangle(wanted)
         lines: dict[Place, tuple[str, int]] = {}
         for file, inside in by_file.items():
             lines |= zip(inside, file.lines([place.offset for place in inside]), strict=True)

@@ -11,12 +11,12 @@ import pytest
 from firsttouch.building.store import items, prune
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey
-from firsttouch.trace.prices import PRICES, provide_prices
+from firsttouch.survey.run import PRICES_FILE, provide_prices
 
 _PROVIDE = """
 from pathlib import Path
 from firsttouch.progress import Reporter
-from firsttouch.trace.prices import provide_prices
+from firsttouch.survey.run import provide_prices
 provide_prices(Path(), Reporter(), asked=True)
 """
 
@@ -26,9 +26,9 @@ def test_prices_are_measured_once_listed_and_pruned(own_cache: Path, tmp_path: P
     texts = []
     for _ in range(2):
         subprocess.run([sys.executable, "-c", _PROVIDE], cwd=tmp_path, check=True)
-        texts.append((tmp_path / PRICES).read_text())
+        texts.append((tmp_path / PRICES_FILE).read_text())
     assert texts[0] == texts[1]
-    assert any(sample.metrics for sample in read_survey(tmp_path / PRICES).samples)
+    assert any(sample.metrics for sample in read_survey(tmp_path / PRICES_FILE).samples)
     (listed,) = (item for item in items() if item.kind == "surveys")
     assert listed.title.startswith("prices of faults")
     assert listed.title in {item.title for item in prune(0)}
@@ -42,6 +42,6 @@ def test_a_full_disk_is_a_reason_for_no_times(
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "a", None, "b")
 
-    monkeypatch.setattr("firsttouch.trace.prices.short_survey", fail)
+    monkeypatch.setattr("firsttouch.survey.run._short_survey", fail)
     provide_prices(tmp_path, Reporter(), asked=True)
     assert capsys.readouterr().err.endswith("No time of faults: No space left on device\n")
