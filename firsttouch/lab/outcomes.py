@@ -27,7 +27,7 @@ from firsttouch.lab.guests import FTBENCH, Job
 from firsttouch.lab.results import TRACE, Result
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json, json_object
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.records import Recording
 from firsttouch.trace.sites import trace_document
 from firsttouch.vm.guest import Counts, Guest
 from firsttouch.vm.qemu import guest_key
@@ -132,7 +132,7 @@ def _traced(line: Mapping[str, Json], root: Path) -> Mapping[str, Json]:
         file = Path(scratch, "data")
         try:
             file.write_bytes(bytes.fromhex(str(line[_RECORDING])))
-            recording, files = open_recording(file), MappedFiles(root, copies=True)
+            recording, files = Recording(file), MappedFiles(root, copies=True)
             faults = find(recording, files)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}") from None

@@ -20,7 +20,7 @@ from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
 from firsttouch.trace.prices import price
-from firsttouch.trace.records import Recording, open_recording
+from firsttouch.trace.records import Recording
 from firsttouch.trace.sentences import conclude, print_trace
 from firsttouch.trace.sites import (
     FILE_NAME,
@@ -65,7 +65,7 @@ def read_recording(file: Path, root: Path = Path("/")) -> Reading:
 
     Prices are from the survey beside the file. Raises UserError if there is no trace in it.
     """
-    recording, files = open_recording(file), MappedFiles(root)
+    recording, files = Recording(file), MappedFiles(root)
     totals, symbols = find(recording, files), Symbols(files)
     trace = price(summarize(recording, totals, symbols), file.parent)
     return Reading(trace, totals, symbols, tuple(conclude(trace)))

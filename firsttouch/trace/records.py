@@ -7,10 +7,11 @@ recorder/format.h, perf_event_open(2) and proc(5) describe what it has.
 from __future__ import annotations
 
 import os
+import re
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO
@@ -26,6 +27,9 @@ _COMM_EXEC, _WITH_BUILD_ID = 1 << 13, 1 << 14
 TRAILER = struct.Struct("<IIQ")
 _MAPPING = struct.Struct("<IIQQQ24sII")
 _COUNT = struct.Struct("<Q")
+# Of proc(5): limits, permissions, the offset, the device, the inode and the path.
+_ADDRESS = "([0-9a-f]{1,16})"
+_LINE = re.compile(rf"{_ADDRESS}-{_ADDRESS} (\S+) {_ADDRESS} \S+ (\d+) *(.*)")
 
 
 def change_of(data: bytes, kind: int, misc: int) -> Event | None:
@@ -57,20 +61,14 @@ def change_of(data: bytes, kind: int, misc: int) -> Event | None:
     return None
 
 
-def mappings(time: int, pid: int, text: str) -> Iterator[Mapped]:
-    for line in text.splitlines():
-        words = line.split(maxsplit=5)
-        if len(words) < 5:
-            continue
-        start, _, end = words[0].partition("-")
-        prot = sum(1 << bit for bit, letter in enumerate("rwx") if letter in words[1])
-        path = words[5] if len(words) > 5 else "//anon"
-        flags = 1 if words[1].endswith("s") else 2
-        first, last, offset = int(start, 16), int(end, 16), int(words[2], 16)
-        if (first | last | offset) >> 64:
-            raise ValueError
-        file = _inode(int(words[4]))
-        yield Mapped(time, pid, first, last, offset, prot, flags, path, file)
+def mappings(time: int, pid: int, lines: Iterable[str]) -> Iterator[Mapped]:
+    """Yield what lines of /proc/PID/maps say."""
+    for match in filter(None, map(_LINE.fullmatch, lines)):
+        start, end, offset = (int(match[number], 16) for number in (1, 2, 4))
+        prot = sum(1 << bit for bit, letter in enumerate("rwx") if letter in match[3])
+        flags = 1 if match[3].endswith("s") else 2
+        path, file = match[6] or "//anon", _inode(int(match[5]))
+        yield Mapped(time, pid, start, end, offset, prot, flags, path, file)
 
 
 def _inode(number: int) -> str:
@@ -95,7 +93,6 @@ _ENDED = struct.Struct("<iIQQQQQQ")
 _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
 _FORBADE = struct.Struct("<IIQ")
-_COUNT = struct.Struct("<Q")
 # Bytes that are read at a time; no record is longer than 64 KiB.
 _PART = 1 << 20
 
@@ -114,7 +111,6 @@ class Ending:
     system: int
 
 
-@dataclass
 class Recording:
     """A recorder's file. `ending` is there once `events` has run to its end.
 
@@ -122,22 +118,22 @@ class Recording:
     command, none for a process that ran already.
     """
 
-    file: Path
-    machine: str
-    page_size: int
-    pid: int
-    time: int
-    call_chains: bool
-    attached: bool
-    # Whether it has system calls.
-    says_calls: bool = False
-    kernel_release: str = ""
-    command: tuple[str, ...] = ()
-    ending: Ending | None = None
-    # Of files that a process had mapped before, by path.
-    _build_ids: dict[str, str] = field(default_factory=dict)
-    # The begin of a line or a word that goes on in the next record.
-    _rest: bytes = b""
+    def __init__(self, file: Path) -> None:
+        """Raises UserError if `file` is no recording, or says why there is no trace."""
+        flags, machine, self.page_size, self.pid, self.time, _ = _started(file)
+        self.file = file
+        self.machine = _MACHINES[machine]
+        self.call_chains = bool(flags & _CALL_CHAINS)
+        self.attached = bool(flags & _ATTACHED)
+        # Whether it has system calls.
+        self.says_calls = bool(flags & _SAYS_CALLS)
+        self.kernel_release = ""
+        self.command: tuple[str, ...] = ()
+        self.ending: Ending | None = None
+        # Of files that a process had mapped before, by path.
+        self._build_ids: dict[str, str] = {}
+        # The begin of a line or a word that goes on in the next record.
+        self._rest = b""
 
     def events(self) -> Iterator[Event]:
         """Yield all events in the order of time; the file may end anywhere.
@@ -161,7 +157,7 @@ class Recording:
             if kind == _SAMPLE:
                 waiting.append(fault(data, misc))
             elif kind == _ROUND:
-                _sort(waiting)
+                waiting.sort(key=_TIME)
                 ready = bisect_right(waiting, before, key=_TIME)
                 yield from waiting[:ready]
                 del waiting[:ready]
@@ -176,14 +172,14 @@ class Recording:
                     waiting.append(event)
             else:
                 waiting += self._keep(data, kind)
-        _sort(waiting)
+        waiting.sort(key=_TIME)
         yield from waiting
 
-    def _whole(self, data: bytes, end: bytes) -> list[bytes]:
+    def _whole(self, data: bytes, end: bytes) -> list[str]:
         """Return the whole parts of text that goes on in other records; each has `end`."""
         _, size = _DATA_HEAD.unpack_from(data)
         *parts, self._rest = (self._rest + data[_DATA_HEAD.size :][:size]).split(end)
-        return parts
+        return [part.decode(errors="replace") for part in parts]
 
     def _code(self, data: bytes, waiting: list[Event]) -> None:
         """Keep the code at a pc: that of the fault whose sample was read before it."""
@@ -197,8 +193,7 @@ class Recording:
         """Keep what a record of the recorder's own says; yield the events that it has."""
         if kind == _MAPS:
             pid, _ = _DATA_HEAD.unpack_from(data)
-            lines = self._whole(data, b"\n")
-            for mapped in mappings(self.time, pid, b"\n".join(lines).decode(errors="replace")):
+            for mapped in mappings(self.time, pid, self._whole(data, b"\n")):
                 file = self._build_ids.get(mapped.path, mapped.identity)
                 yield mapped._replace(identity=file)
         elif kind == _NO_THP:
@@ -206,10 +201,10 @@ class Recording:
             yield Changed(time, pid, Change.FORBADE_HUGE_PAGES)
         elif kind == _BUILD_IDS:
             for line in self._whole(data, b"\n"):
-                build_id, _, path = line.decode(errors="replace").partition(" ")
+                build_id, _, path = line.partition(" ")
                 self._build_ids[path] = build_id
         elif kind == _NAMES:
-            names = [name.decode(errors="replace") for name in self._whole(data, b"\0")]
+            names = self._whole(data, b"\0")
             if names and not self.kernel_release:
                 self.kernel_release = names.pop(0)
             self.command += tuple(names)
@@ -220,53 +215,35 @@ class Recording:
             self.ending = Ending(None if status < 0 else status, *rest)
 
 
-def open_recording(file: Path) -> Recording:
-    """Return the recording in `file`; UserError if it is none, or says why there is no trace."""
+def _started(file: Path) -> tuple[int, ...]:
+    """Return what the start of a recording says; UserError if it is not one to read."""
+    started = None
     try:
         with file.open("rb") as opened:
-            magic = opened.read(len(_MAGIC))
-            if magic != _MAGIC:
+            if opened.read(len(_MAGIC)) != _MAGIC:
                 raise UserError(f"{file} is no trace of this firsttouch: record it again.")
-            started = _started(opened)
+            for kind, _, data in _records(opened):
+                if kind == _ERROR:
+                    # After the start, if the command could not be executed.
+                    _, length = _DATA_HEAD.unpack_from(data)
+                    raise UserError(data[_DATA_HEAD.size :][:length].decode(errors="replace"))
+                if kind == _START and len(data) >= _STARTED.size:
+                    started = _STARTED.unpack_from(data)
+                if kind == _ROUND:
+                    break
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     if started is None or started[1] not in _MACHINES:
         raise UserError(f"{file}: nothing was recorded; run the same command again.")
-    flags, machine, page_size, pid, time, _ = started
-    if page_size not in _PAGE_SIZES or time >> 63:
+    if started[2] not in _PAGE_SIZES:
         raise UserError(_damaged(file))
-    if not flags & _SAYS_MAPPED:
+    if not started[0] & _SAYS_MAPPED:
         raise UserError(f"{file} does not say what was mapped: trace on Linux 5.11 or later.")
-    return Recording(
-        file, _MACHINES[machine], page_size, pid, time,
-        bool(flags & _CALL_CHAINS), bool(flags & _ATTACHED), bool(flags & _SAYS_CALLS),
-    )  # fmt: skip
-
-
-def _started(file: BinaryIO) -> tuple[int, ...] | None:
-    """Return what the start says; UserError if there is a sentence why there is no trace."""
-    started = None
-    for kind, _, data in _records(file):
-        if kind == _ERROR:
-            # After the start, if the command could not be executed.
-            _, length = _DATA_HEAD.unpack_from(data)
-            raise UserError(data[_DATA_HEAD.size :][:length].decode(errors="replace"))
-        if kind == _START and len(data) >= _STARTED.size:
-            started = _STARTED.unpack_from(data)
-        if kind == _ROUND:
-            break
     return started
 
 
 def _damaged(file: Path) -> str:
     return f"{file} is damaged: record the program again."
-
-
-def _sort(events: list[Event]) -> None:
-    """Sort by time; the kernel's are below 292 years."""
-    events.sort(key=_TIME)
-    if events and events[-1].time >> 63:
-        raise ValueError
 
 
 def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:

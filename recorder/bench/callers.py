@@ -24,7 +24,7 @@ from firsttouch.trace.kinds import Kind
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import is_runtime
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.records import Recording
 from firsttouch.trace.spaces import NAMED
 from firsttouch.trace.unwinding import Unwinder
 
@@ -43,7 +43,7 @@ def shares(data: Path) -> tuple[int, float, float]:
     """Return the faults that are not in files, and the share with a caller: before and after."""
     found = []
     for unwinder in (FramePointers, Unwinder):
-        recording, files = open_recording(data), MappedFiles(Path("/"))
+        recording, files = Recording(data), MappedFiles(Path("/"))
         finder = Finder(recording, files)
         finder.unwinder = unwinder(recording.machine, files)
         totals = finder.run()

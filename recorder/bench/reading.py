@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from firsttouch.trace.reading import read_recording, write_results
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.records import Recording
 
 _FAULTS = int(os.environ.get("FAULTS", "100_000_000"))
 
@@ -36,7 +36,7 @@ def main() -> int:
             for _ in range(_FAULTS // recorded - 1):
                 file.write(data[len(b"FTTRACE3") :])
         size = many.stat().st_size
-        assert open_recording(many).page_size
+        assert Recording(many).page_size
         started, clock = time.process_time(), time.monotonic()
         read = read_recording(many)
         write_results(read, folder / "out")

@@ -17,7 +17,7 @@ from firsttouch.trace.events import Event, Fault
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import summarize
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.records import Recording
 from firsttouch.trace.symbols import Symbols
 
 _EXIT, _FORK, _SAMPLE, _MMAP2, _START, _CODE = 4, 7, 9, 10, 100, 102
@@ -143,12 +143,12 @@ def test_what_was_mapped_at_a_fault_decides(name: str, tmp_path: Path) -> None:
     events, doubles = CASES[name]
     file = tmp_path / "trace.data"
     file.write_bytes(start() + b"".join(events))
-    assert find(open_recording(file), MappedFiles()).pairs.total() == doubles
+    assert find(Recording(file), MappedFiles()).pairs.total() == doubles
 
 
 def _kinds(file: Path, *events: bytes, flags: int = _SAYS_MAPPED) -> dict[str, int]:
     file.write_bytes(start(flags=flags) + b"".join(events))
-    recording = open_recording(file)
+    recording = Recording(file)
     return dict(
         summarize(recording, find(recording, MappedFiles()), Symbols(MappedFiles())).fault_kinds
     )
@@ -158,7 +158,7 @@ def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
     file, null = tmp_path / "trace.data", 3 * PAGE
     twice = (sample(LOAD, null, 0), sample(STORE, null, 0), sample(STORE, null, 0))
     assert _kinds(file, mapping(AT, AT + PAGE), *twice) == {"no memory": 3}
-    assert find(open_recording(file), MappedFiles()).largest.faults == 0
+    assert find(Recording(file), MappedFiles()).largest.faults == 0
     # Where it is not seen, mremap(2) may have moved memory there.
     assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0)) == {"first write": 1}
     seen = _SAYS_MAPPED | _SAYS_CALLS
@@ -182,7 +182,7 @@ def test_a_worker_of_io_uring_is_no_code_of_a_compiler(tmp_path: Path) -> None:
     fault = record(_SAMPLE, body, _KERNEL)
     flags = _SAYS_MAPPED | _IN_KERNEL
     assert _kinds(file, mapping(AT, AT + PAGE), fault, flags=flags) == {"in the kernel": 1}
-    (stack,) = find(open_recording(file), MappedFiles()).stacks
+    (stack,) = find(Recording(file), MappedFiles()).stacks
     assert str(Symbols(MappedFiles()).locate(stack)[stack[0]]) == "io_uring worker"
 
 
@@ -190,7 +190,7 @@ def test_a_recording_before_linux_5_11_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "trace.data"
     file.write_bytes(start(0))
     with pytest.raises(UserError, match=r"trace on Linux 5\.11 or later"):
-        open_recording(file)
+        Recording(file)
 
 
 @pytest.mark.parametrize(("tid", "contended"), [(1, 1), (2, 0)])
@@ -201,7 +201,7 @@ def test_a_fault_near_a_call_of_another_thread_may_wait(
     first = call(MADVISE, AT, PAGE, 4, tid=2) + sample(STORE, AT + HUGE, 0, tid=2)
     then = call(MUNMAP, AT, PAGE, tid=tid) + sample(STORE, AT + HUGE, 0, tid=2)
     file.write_bytes(start() + early + first + then)
-    assert find(open_recording(file), MappedFiles()).contended == contended + 1
+    assert find(Recording(file), MappedFiles()).contended == contended + 1
 
 
 def test_a_process_that_has_ended_takes_no_memory(
@@ -210,7 +210,7 @@ def test_a_process_that_has_ended_takes_no_memory(
     file = tmp_path / "trace.data"
     children = (fork(pid) + sample(STORE, AT, 0, pid=pid) + end(pid) for pid in range(2, 40))
     file.write_bytes(start() + sample(LOAD, AT, 0) + b"".join(children))
-    recording = open_recording(file)
+    recording = Recording(file)
     events, alive = list(recording.events()), []
 
     def counted() -> Iterator[Event]:
@@ -226,5 +226,5 @@ def test_a_process_that_has_ended_takes_no_memory(
 def test_a_fault_says_whether_its_program_is_one_of_32_bits(tmp_path: Path) -> None:
     file = tmp_path / "trace.data"
     file.write_bytes(start() + sample(LOAD, AT, 0, abi=_ABI_32) + sample(LOAD, AT, 0))
-    faults = [event for event in open_recording(file).events() if isinstance(event, Fault)]
+    faults = [event for event in Recording(file).events() if isinstance(event, Fault)]
     assert [fault.bits for fault in faults] == [32, 64]

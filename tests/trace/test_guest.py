@@ -19,7 +19,7 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.progress import Reporter
 from firsttouch.trace.events import Fault
 from firsttouch.trace.reading import Reading, read_recording
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.records import Recording
 from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.qemu import RESULTS, command
 from firsttouch.vm.supervision import read_channel
@@ -118,7 +118,7 @@ def run(
 def test_the_recorder_agrees_with_qemu_fault_for_fault(run: Run) -> None:
     recorded = [
         (fault.address, fault.pc, bool(fault.mapped))
-        for fault in open_recording(run.file).events()
+        for fault in Recording(run.file).events()
         if isinstance(fault, Fault) and fault.user
     ]
     assert len(recorded) > 1000

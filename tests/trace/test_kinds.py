@@ -12,7 +12,7 @@ from subprocess import PIPE
 import pytest
 
 from firsttouch.trace.recording import DATA_FILE
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.records import Recording
 from firsttouch.trace.sites import FILE_NAME, Trace, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile, run_trace, sentences_of
@@ -93,7 +93,7 @@ def test_each_fault_has_its_kind(
 def test_calls_are_seen_where_nobody_has_mounted_tracefs(recorder: Path, tmp_path: Path) -> None:
     script = f"umount /sys/kernel/tracing 2>/dev/null; {recorder} -o trace.data -- /bin/true"
     subprocess.run(["unshare", "--mount", "sh", "-c", script], cwd=tmp_path, check=True)
-    assert open_recording(tmp_path / "trace.data").says_calls
+    assert Recording(tmp_path / "trace.data").says_calls
 
 
 def test_the_answer_says_what_most_faults_are(firsttouch: Firsttouch, compile_c: Compile) -> None:

@@ -3,7 +3,6 @@
 
 import re
 import shutil
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,8 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
-from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.page import draw_calls
 from firsttouch.trace.prices import price
-from firsttouch.trace.reading import summarize
-from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import KEEP, MTHP_64, THP
 from firsttouch.trace.sentences import (
     between,
@@ -39,9 +35,8 @@ from firsttouch.trace.sites import (
     shortened,
     trace_document,
 )
-from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED, Place
-from firsttouch.trace.symbols import Symbols
-from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, Pair, Totals
+from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
+from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE
 from firsttouch.views.terminal import output_console
 from tests.support.surveys import SURVEY
 
@@ -275,11 +270,6 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
 @pytest.mark.parametrize("memory", [ANONYMOUS, PRIVATE_FILE, SHARED])
 def test_a_kernel_upgrades_reads_of_anonymous_memory_alone(memory: str) -> None:
     counts = {ATOMIC: 5, EXCLUSIVE: 7, APART: 11}
-    place, file = Place("", 0x1000, 1), Path("trace.data")
-    recording = Recording(file, "aarch64", 4096, 1, 0, call_chains=False, attached=False)
-    totals = Totals(
-        pairs=Counter({Pair(kind, memory, place, place): n for kind, n in counts.items()})
-    )
-    trace = summarize(recording, totals, Symbols(MappedFiles()))
-    assert trace.doubles == 23
-    assert trace.upgradable == (5 if memory == ANONYMOUS else 0)
+    traced = trace(*(site(doubles, kind, memory) for kind, doubles in counts.items()))
+    assert traced.doubles == 23
+    assert traced.upgradable == (5 if memory == ANONYMOUS else 0)

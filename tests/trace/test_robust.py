@@ -17,7 +17,7 @@ from firsttouch.progress import Reporter
 from firsttouch.trace.events import Fault
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.recording import Target, record
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.records import Recording
 from firsttouch.trace.sites import FILE_NAME, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public, run_trace
@@ -118,12 +118,12 @@ def test_a_recording_that_is_cut_off_anywhere_is_readable(
     for size in range(0, 48, 7):
         (tmp_path / "cut").write_bytes(data[:size])
         with pytest.raises(UserError, match=r"no trace|nothing was recorded"):
-            open_recording(tmp_path / "cut")
+            Recording(tmp_path / "cut")
     counts = []
     for size in range(200, len(data), len(data) // 40 + 1):
         cut = tmp_path / "cut"
         cut.write_bytes(data[:size])
-        counts.append(sum(isinstance(e, Fault) for e in open_recording(cut).events()))
+        counts.append(sum(isinstance(e, Fault) for e in Recording(cut).events()))
     assert counts == sorted(counts)
     assert counts[-1] > PAGES
 
@@ -144,7 +144,7 @@ def test_a_recording_with_damaged_bytes_is_read_or_refused_in_a_sentence(
             damaged[at : at + 8] = chance.choice((bytes(8), b"\xff" * 8, chance.randbytes(8)))
         (tmp_path / "damaged").write_bytes(damaged)
         try:
-            events = sum(1 for _ in open_recording(tmp_path / "damaged").events())
+            events = sum(1 for _ in Recording(tmp_path / "damaged").events())
             assert events <= len(data)
         except UserError as error:
             refused += 1
@@ -180,7 +180,7 @@ def test_two_million_faults_are_recorded_in_bounded_memory(
     traced = compile_c("many.c")
     command = [sys.executable, "-c", code, str(recorder), "-o", str(file), "--", str(traced)]
     done = subprocess.run([*command, "2000000"], capture_output=True, text=True, check=True)
-    recording = open_recording(file)
+    recording = Recording(file)
     faults = sum(isinstance(event, Fault) for event in recording.events())
     assert recording.ending is not None
     assert faults >= 2_000_000
@@ -219,7 +219,7 @@ def test_a_recorder_without_room_for_its_files_ends(
     deny, file = compile_c("deny.c", "-DCALL=SYS_signalfd4"), tmp_path / "trace.data"
     subprocess.run([deny, recorder, "-o", file, "--", "true"], check=False, timeout=60)
     with pytest.raises(UserError, match=r"signalfd\(2\) failed"):
-        open_recording(file)
+        Recording(file)
 
 
 def test_standard_output_is_the_programs_and_json_is_alone_there(
