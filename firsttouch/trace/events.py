@@ -166,10 +166,7 @@ class Samples:
         """Return the fault of a sample's bytes. Raises struct.error or ValueError if damaged."""
         user = misc & _MODES == _USER
         pc, pid, tid, time, address = _HEAD.unpack_from(data)
-        at = _HEAD.size
-        chain: tuple[int, ...] = ()
-        if self.call_chains:
-            chain, at = self._chain(data, at)
+        chain, at = self._chain(data, _HEAD.size)
         abi, values, frame, at = self._frame(data, at)
         (mapped,) = _COUNT.unpack_from(data, at)
         if abi == _NONE:
@@ -191,18 +188,18 @@ class Samples:
         if abi != _NONE:
             values = self._registers.unpack_from(data, at)
             at += self._registers.size
-        if not self.call_chains:
-            return abi, values, None, at
-        (size,) = _COUNT.unpack_from(data, at)
-        at += 8
-        if not size:
-            return abi, values, None, at
-        (filled,) = _COUNT.unpack_from(data, at + size)
-        stack, at = data[at : at + min(size, filled)], at + size + 8
-        if abi in (_NONE, _ABI_32):
-            return abi, values, None, at
-        fp, back, sp = (values[2], 0, values[3]) if self.machine == "x86_64" else values[:3]
-        return abi, values, StackTop(fp, back, sp, stack), at
+        frame = None
+        if self.call_chains:
+            (size,) = _COUNT.unpack_from(data, at)
+            at += 8
+            if size:
+                (filled,) = _COUNT.unpack_from(data, at + size)
+                stack, at = data[at : at + min(size, filled)], at + size + 8
+                if abi not in (_NONE, _ABI_32):
+                    x86 = self.machine == "x86_64"
+                    fp, back, sp = (values[2], 0, values[3]) if x86 else values[:3]
+                    frame = StackTop(fp, back, sp, stack)
+        return abi, values, frame, at
 
     def calls(self, data: bytes, call: int) -> Iterator[Call]:
         """Yield what a system call does, if it does anything.
@@ -212,17 +209,12 @@ class Samples:
         if call >= len(_VALUES):
             raise ValueError
         _, pc, pid, tid, time = _CALL.unpack_from(data)
-        at = _CALL.size
-        chain: tuple[int, ...] = ()
-        frame = None
-        if self.call_chains:
-            chain, at = self._chain(data, at)
+        chain, at = self._chain(data, _CALL.size)
         (size,) = _SIZE.unpack_from(data, at)
         at += _SIZE.size + size
         # The kernel pads them by four bytes.
         values = struct.unpack_from(f"<{_VALUES[call]}Q", data, at - 4 - 8 * _VALUES[call])
-        if self.call_chains:
-            _, _, frame, _ = self._frame(data, at)
+        frame = self._frame(data, at)[2] if self.call_chains else None
         made = functools.partial(Call, time, pid, tid, pc, chain, frame)
         if call == _MREMAP:
             self._moving[tid] = values
@@ -241,7 +233,9 @@ class Samples:
             yield made("munmap" if call == _MUNMAP else "madvise", values[0], end)
 
     def _chain(self, data: bytes, at: int) -> tuple[tuple[int, ...], int]:
-        """Return the callers in a chain of calls, and what is behind it."""
+        """Return the callers in a chain of calls, if there is one, and what is behind it."""
+        if not self.call_chains:
+            return (), at
         (depth,) = _COUNT.unpack_from(data, at)
         end = at + 8 + 8 * depth
         return _callers(data[at + 8 : end]), end

@@ -30,7 +30,7 @@ from firsttouch.trace.events import Fault
 from firsttouch.trace.kinds import First
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
-from firsttouch.trace.records import Recording, open_recording
+from firsttouch.trace.records import Recording
 from tests.trace.conftest import NOBODY, Compile, make_public
 
 _EVENTS = "exceptions:page_fault_user,exceptions:page_fault_kernel"
@@ -133,9 +133,9 @@ class Watching(Finder):
 
 
 def _compare(program: str, reported: Sequence[Reported], trace: Path, *, user: bool) -> Verdict:
-    finder = Watching(open_recording(trace), MappedFiles(Path("/")))
+    finder = Watching(Recording(trace), MappedFiles(Path("/")))
     finder.run()
-    faults = [event for event in open_recording(trace).events() if isinstance(event, Fault)]
+    faults = [event for event in Recording(trace).events() if isinstance(event, Fault)]
     # The kernel also tries accesses with page faults disabled, which perf does not count.
     unmatched = Counter((fault.tid, fault.address) for fault in reported if fault.code & _USER)
     unmatched.subtract((fault.tid, fault.address) for fault in faults if fault.user)
