@@ -10,7 +10,7 @@ was there was given back.
 from __future__ import annotations
 
 from firsttouch.trace.allocators import GO, allocator_with
-from firsttouch.trace.events import Call, Change, Changed, Fault, Mapped
+from firsttouch.trace.events import Call, Changed, Fate, Fault, Mapped
 from firsttouch.trace.instructions import Code
 from firsttouch.trace.kinds import NAMES, TMPFS, Access, First, Kind, kind_of
 from firsttouch.trace.mapped_files import MappedFiles
@@ -62,15 +62,15 @@ class Finder:
         return self._totals
 
     def _change(self, event: Changed) -> None:
-        if event.what == Change.FORKED:
+        if event.what == Fate.FORKED:
             self._fork(event)
-        elif event.what == Change.EXECUTED:
+        elif event.what == Fate.EXECUTED:
             self._execute(event)
-        elif event.what == Change.ENDED:
+        elif event.what == Fate.ENDED:
             self._end(event)
-        elif event.what == Change.THREADED:
+        elif event.what == Fate.THREADED:
             self._process(event.pid).threaded = True
-        elif event.what == Change.NAMED:
+        elif event.what == Fate.NAMED:
             self._process(event.pid).thread_names[event.other] = event.name
         else:
             self._process(event.pid).replay.forbid_huge()

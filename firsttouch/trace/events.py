@@ -79,7 +79,7 @@ class Mapped(NamedTuple):
     tid: int = 0
 
 
-class Change(enum.Enum):
+class Fate(enum.Enum):
     """What becomes of a process."""
 
     # Of process `other`, it has a copy of the address space.
@@ -101,7 +101,7 @@ class Changed(NamedTuple):
 
     time: int
     pid: int
-    what: Change
+    what: Fate
     other: int = 0
     name: str = ""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from firsttouch.errors import UserError
-from firsttouch.trace.events import INODE, Change, Changed, Event, Fault, Mapped, Samples
+from firsttouch.trace.events import INODE, Changed, Event, Fate, Fault, Mapped, Samples
 
 # Types of the kernel's records.
 _COMM, _EXIT, _FORK, _MMAP2 = 3, 4, 7, 10
@@ -49,14 +49,14 @@ def change_of(data: bytes, kind: int, misc: int) -> Event | None:
         return Mapped(time, pid, start, start + length, offset, prot, flags, path, file, tid)
     if kind == _FORK:
         pid, parent = struct.unpack_from("<II", data)
-        return Changed(time, pid, Change.FORKED if pid != parent else Change.THREADED, parent)
+        return Changed(time, pid, Fate.FORKED if pid != parent else Fate.THREADED, parent)
     if kind == _EXIT:
         pid, _, tid = struct.unpack_from("<III", data)
-        return Changed(time, pid, Change.ENDED) if pid == tid else None
+        return Changed(time, pid, Fate.ENDED) if pid == tid else None
     if kind == _COMM:
         pid, tid = struct.unpack_from("<II", data)
         words = data[8 : -TRAILER.size].split(b"\0", 1)[0].decode(errors="replace")
-        what = Change.EXECUTED if misc & _COMM_EXEC else Change.NAMED
+        what = Fate.EXECUTED if misc & _COMM_EXEC else Fate.NAMED
         return Changed(time, pid, what, tid, words)
     return None
 
@@ -198,7 +198,7 @@ class Recording:
                 yield mapped._replace(identity=file)
         elif kind == _NO_THP:
             pid, _, time = _FORBADE.unpack_from(data)
-            yield Changed(time, pid, Change.FORBADE_HUGE_PAGES)
+            yield Changed(time, pid, Fate.FORBADE_HUGE_PAGES)
         elif kind == _BUILD_IDS:
             for line in self._whole(data, b"\n"):
                 build_id, _, path = line.partition(" ")
