@@ -66,13 +66,6 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def format_ratio(value: float) -> str:
-    """Return a ratio with the decimals that matter: ``2``, ``1.06``, ``513``."""
-    if abs(value - round(value)) < 0.005:
-        return f"{round(value):,}"
-    return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"
-
-
 def format_value(value: float | None, unit: str = "") -> str:
     """Return a value for a table that names its metric: a time in ms, or a count without unit."""
     if value is None:
@@ -81,8 +74,10 @@ def format_value(value: float | None, unit: str = "") -> str:
 
 
 def format_compact(value: float) -> str:
-    """Return a value short enough for a label in a figure: ``645.2 M``, ``1.06``."""
+    """Return a value with the digits that matter in a figure: ``645.2 M``, ``513``, ``1.06``."""
     for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(value) >= factor:
             return f"{value / factor:,.4g} {letter}"
-    return format_ratio(value)
+    if abs(value - round(value)) < 0.005:
+        return f"{round(value):,}"
+    return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"

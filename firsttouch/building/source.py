@@ -89,9 +89,7 @@ class KernelSource:
 
 def has_debian_source(release: Release) -> bool:
     """Whether the store has the tree that `debian_source` returns."""
-    made = _Tree(release)
-    files = made.wanted().last()
-    return bool(files) and made.entry(files).path.exists()
+    return bool(_Tree(release).stored())
 
 
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:

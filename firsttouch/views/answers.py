@@ -11,7 +11,7 @@ from firsttouch.analysis.dataset import Dataset, Row, spreads
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case, Platform
 from firsttouch.catalog.arms import BASE
-from firsttouch.quantities import format_change, format_list, format_ratio, format_value
+from firsttouch.quantities import format_change, format_compact, format_list, format_value
 from firsttouch.views.rows import (
     QUICK,
     SPREAD,
@@ -107,7 +107,7 @@ def answer(dataset: Dataset, platform: Platform) -> str:
 
 def _per_page(case: Case) -> list[str]:
     arms = (BASE, case.experiment.compare)
-    return [format_ratio(case.per_page(arm, "page_faults") or 0) for arm in arms]
+    return [format_compact(case.per_page(arm, "page_faults") or 0) for arm in arms]
 
 
 def published_table(figures: Sequence[Row], *, whole: bool = False) -> Table:
