@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
-    ("firsttouch/*.py", "lines", 16_830),
+    ("firsttouch/*.py", "lines", 16_823),
     ("docs/evidence/draw/*.py", "lines", 699),
     ("tests/*.py", "lines", 17_997),
     ("docs/*.md", "bytes", 180_000),
