@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 100),
-    ("firsttouch/*.py", "lines", 16_823),
+    ("firsttouch/*.py", "lines", 16_680),
     ("docs/evidence/draw/*.py", "lines", 699),
-    ("tests/*.py", "lines", 17_997),
+    ("tests/*.py", "lines", 17_847),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
