@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from firsttouch.building.debian import Configuration
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.programs import HOST_BENCH
-from firsttouch.building.source import KernelSource, debian_source
+from firsttouch.building.source import Configuration, KernelSource, debian_source
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.kernels import load_release

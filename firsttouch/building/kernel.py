@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building import overlay, patches
-from firsttouch.building.debian import IMAGE, SYMBOLS, Configuration, DebianKernel
 from firsttouch.building.host_tools import (
     cache_environment,
     compilers,
@@ -24,7 +23,7 @@ from firsttouch.building.host_tools import (
     processors,
     toolchain,
 )
-from firsttouch.building.source import KernelSource
+from firsttouch.building.source import IMAGE, SYMBOLS, Configuration, DebianKernel, KernelSource
 from firsttouch.building.store import Entry, store_root
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.kernels import Architecture, load_architecture

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.debian import CLOUD, FLAVOURS, Configuration
 from firsttouch.building.host_tools import QEMU, check_plugins
 from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.overlay import all_series, write_series
@@ -27,7 +26,14 @@ from firsttouch.building.program_root import (
     write_members,
 )
 from firsttouch.building.programs import BENCH
-from firsttouch.building.source import KernelSource, debian_source, user_source
+from firsttouch.building.source import (
+    CLOUD,
+    FLAVOURS,
+    Configuration,
+    KernelSource,
+    debian_source,
+    user_source,
+)
 from firsttouch.building.store import OUTCOMES, Item, items, prune, store_root
 from firsttouch.catalog.arms import BASE, Kernel, load_arm
 from firsttouch.catalog.experiments import Packages

@@ -9,13 +9,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.building.debian import SYMBOLS
 from firsttouch.building.host_tools import cross_compile, version
 from firsttouch.building.kernel import kernel_of
 from firsttouch.building.patches import check_patches
 from firsttouch.building.program_root import RootArchive
 from firsttouch.building.programs import BENCH, INIT, PMU, RECORDER, FileDisk, Program, RootDisk
-from firsttouch.building.source import KernelSource
+from firsttouch.building.source import SYMBOLS, KernelSource
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Packages, Params

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.debian import Configuration, DebianKernel
+from firsttouch.building.source import Configuration, DebianKernel
 from firsttouch.catalog.kernels import load_release
 from firsttouch.errors import HostError, UserError
 from firsttouch.progress import Reporter

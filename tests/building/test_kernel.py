@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.debian import FLAVOURS
 from firsttouch.building.kernel import KernelImage
+from firsttouch.building.source import FLAVOURS
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.kernels import release_names

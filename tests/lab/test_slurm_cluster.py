@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.debian import Configuration
+from firsttouch.building.source import Configuration
 from firsttouch.catalog.kernels import load_release
 from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.figures import Times, host_of, read_times, results_by_arm
-from firsttouch.building.debian import DebianKernel
 from firsttouch.building.kernel import KernelImage, kernel_of
-from firsttouch.building.source import KernelSource
+from firsttouch.building.source import DebianKernel, KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
 from firsttouch.lab import guests, timed

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from firsttouch import processes
-from firsttouch.building.debian import FLAVOURS
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.overlay import lay_over, patches_of
-from firsttouch.building.source import KernelSource
+from firsttouch.building.source import FLAVOURS, KernelSource
 from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.kernels import release_names
 from firsttouch.files import LINUX
