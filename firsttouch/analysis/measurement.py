@@ -97,14 +97,16 @@ def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> N
 
 
 def _recorded(trace: Trace) -> dict[str, float]:
+    atomic, exclusive = (trace.doubles_of(kind=kind) for kind in (ATOMIC, EXCLUSIVE))
     return {
         "faults": trace.faults,
         "doubles": trace.doubles,
-        "doubles_atomic": trace.of_kind(ATOMIC),
-        "doubles_exclusive": trace.of_kind(EXCLUSIVE),
-        "doubles_apart": trace.doubles - trace.of_kind(ATOMIC) - trace.of_kind(EXCLUSIVE),
-        "doubles_in_files": trace.doubles - trace.of_memory(ANONYMOUS),
-        "removed_by_rmw": trace.upgradable,
+        "doubles_atomic": atomic,
+        "doubles_exclusive": exclusive,
+        "doubles_apart": trace.doubles - atomic - exclusive,
+        "doubles_in_files": trace.doubles - trace.doubles_of(memory=ANONYMOUS),
+        # By a kernel with vm.write_intent.
+        "removed_by_rmw": trace.doubles_of(kind=ATOMIC, memory=ANONYMOUS),
         "faults_shared": trace.fault_kinds.get("shared", 0),
         "resident": trace.resident,
     }

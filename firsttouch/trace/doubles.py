@@ -17,7 +17,7 @@ from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
-from firsttouch.trace.spaces import PROT_EXEC, Place, is_anonymous, memory_kind
+from firsttouch.trace.spaces import ANONYMOUS, PROT_EXEC, Place, memory_kind
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, Pair, Totals
 from firsttouch.trace.unwinding import Unwinder
 
@@ -166,7 +166,8 @@ class Finder:
         """Take a fault that brings a page, or changes one; return its kind."""
         # Here almost all of the time goes: attributes that are used twice are local.
         mapped, access = fault.mapped, self._code.instruction(process, fault).access
-        anonymous = is_anonymous(mapping)
+        memory = memory_kind(mapping)
+        anonymous = memory == ANONYMOUS
         if process.new:
             process.begin(fault)
         forked = process.forked and mapped > 0
@@ -178,14 +179,13 @@ class Finder:
         elif access.may_write and process.first:
             first = process.first.pop(page, None)
         if first:
-            self._double(process, first, fault, memory_kind(mapping))
+            self._double(process, first, fault, memory)
         else:
             if access.may_read and not mapped:
                 process.first[page] = First(fault.pc, access)
             kind = kind_of(
-                access, mapped, mapping,
-                user=fault.user, anonymous=anonymous, before=before, forked=forked,
-            )  # fmt: skip
+                access, mapped, mapping, memory, user=fault.user, before=before, forked=forked
+            )
         if anonymous and (kind == Kind.SECOND or not mapped):
             process.replay.touch(
                 page, mapping, write=access.may_write, missing=kind != Kind.SECOND,

@@ -113,27 +113,23 @@ class Code:
         self._recording = recording
         self._mapped_files = mapped_files
         self._from_files: dict[Place, bytes] = {}
-        self._shift = recording.page_size.bit_length() - 1
 
     def instruction(self, process: Process, fault: Fault) -> Instruction:
         """Return the instruction of a fault; that of a fetch or of 32 bits is not decoded."""
         if not fault.user or fault.bits == 32:
             return UNKNOWN
-        if 0 <= fault.address - fault.pc <= _LONGEST and fault.address >> self._shift:
+        if 0 <= fault.address - fault.pc <= _LONGEST and fault.address >= self._recording.page_size:
             mapping = process.space.at(fault.address)
             if mapping and mapping.prot & PROT_EXEC:
                 return _FETCH
-        pc = fault.pc
-        if fault.code:
-            process.code[pc] = fault.code
-            process.decoded.pop(pc, None)
-        instruction = process.decoded.get(pc)
+        instruction = None if fault.code else process.decoded.get(fault.pc)
         if instruction is None:
-            code = self.code(process, fault.pid, pc)
+            # The recorder may read so late that the process has executed another program, with
+            # other code at this pc, or a little later than the fault.
+            code = self._file_code(process.place(fault.pid, fault.pc)) or fault.code
             instruction = decode(self._recording.machine, code)
-            # The recorder may read the code a little later than the fault.
             if code:
-                process.decoded[pc] = instruction
+                process.decoded[fault.pc] = instruction
         if instruction.access is Access.EITHER and _COPIES.match(instruction.text):
             source, destination = fault.source, fault.destination
             if source or destination:
@@ -141,17 +137,11 @@ class Code:
                 return replace(instruction, access=Access.READ if reads else Access.WRITE)
         return instruction
 
-    def code(self, process: Process, pid: int, pc: int) -> bytes:
-        """Return the code at a pc: from its file, or as the recorder read it.
-
-        The recorder may read so late that the process has executed another program, with
-        other code at this pc.
-        """
-        place = process.place(pid, pc)
+    def _file_code(self, place: Place) -> bytes:
         if place not in self._from_files:
             file = self._mapped_files.at(place)
             self._from_files[place] = file.code(place.offset, _CODE) if file else b""
-        return self._from_files[place] or process.code.get(pc, b"")
+        return self._from_files[place]
 
 
 _FETCH = Instruction("", Access.FETCH)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from firsttouch.trace.events import Mapped
+from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 
 # Instructions of x86-64 and arm64 that write more than a word: their vectors and repetitions.
 _BLOCKS = re.compile(r"\b[xyz]mm\d|\b[qvz]\d|^(rep|dc|set|cpy)")
@@ -79,16 +80,15 @@ _VDSO = ("[vdso]", "[vvar", "[vsyscall]")
 # Files of memory that processes share: mmap(MAP_SHARED), memfd_create(2), POSIX and System V.
 TMPFS = "/dev/shm/"
 _SHMEM = ("/dev/zero", "/memfd:", TMPFS, "/SYSV", "//anon")
-_MAP_SHARED = 1
 
 
 def kind_of(
     access: Access,
     mapped: int,
     mapping: Mapped | None,
+    memory: str,
     *,
     user: bool,
-    anonymous: bool,
     before: bool,
     forked: bool,
 ) -> Kind:
@@ -99,15 +99,16 @@ def kind_of(
     """
     if not user:
         return Kind.IN_KERNEL
-    if forked and mapped and access.may_write and (anonymous or before) and not _shared(mapping):
+    copied = memory == ANONYMOUS or (before and memory == PRIVATE_FILE)
+    if forked and mapped and access.may_write and copied:
         return Kind.AFTER_FORK
-    if anonymous:
+    if memory == ANONYMOUS:
         return _of_anonymous(access, mapped, mapping, before)
     # What has no mapping is taken for anonymous memory.
     path = mapping.path if mapping else ""
     if path.startswith(_VDSO):
         return Kind.VDSO
-    if _shared(mapping):
+    if memory == SHARED:
         return Kind.SHARED_MEMORY if path.startswith(_SHMEM) else Kind.FILE
     # Of a page that nobody has, an unclear access is more often a read of code or tables.
     return Kind.PRIVATE if access.may_write and (mapped or not access.may_read) else Kind.FILE
@@ -126,7 +127,3 @@ def _of_anonymous(access: Access, mapped: int, mapping: Mapped | None, before: b
     if not access.may_read:
         return Kind.FIRST_WRITE
     return Kind.ZERO_PAGE if access is Access.ATOMIC else Kind.UNKNOWN
-
-
-def _shared(mapping: Mapped | None) -> bool:
-    return mapping is not None and bool(mapping.flags & _MAP_SHARED)

@@ -50,8 +50,7 @@ class Process:
         self.thread_names: dict[int, str] = {}
         self.threaded = False
         self.anonymous = 0
-        # By pc: its code as at its last fault, and where it is.
-        self.code: dict[int, bytes] = {}
+        # By pc: what it is, and where.
         self.decoded: dict[int, Instruction] = {}
         self._places: dict[int, Place] = {}
         # How the frames of code end, by pc; None for what has no rules. By pc and chain: a stack.

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 
 from firsttouch.tables import Fields, Json, dump_json, read, read_json
-from firsttouch.trace.spaces import ANONYMOUS
-from firsttouch.trace.totals import ATOMIC
 
 # The object of code that is in no file.
 JIT = "[JIT]"
@@ -163,7 +161,7 @@ class Trace:
 
     @property
     def doubles(self) -> int:
-        return sum(site.doubles for site in self.sites)
+        return self.doubles_of()
 
     @property
     def lower_bound(self) -> bool:
@@ -171,17 +169,13 @@ class Trace:
         lost = self.lost > (self.faults + self.lost) / 1000
         return lost or not self.complete or bool(self.detached)
 
-    def of_kind(self, kind: str) -> int:
-        return sum(site.doubles for site in self.sites if site.kind == kind)
-
-    def of_memory(self, memory: str) -> int:
-        return sum(site.doubles for site in self.sites if site.memory == memory)
-
-    @property
-    def upgradable(self) -> int:
-        """The doubles that a kernel with vm.write_intent takes as one fault."""
-        ours = (site for site in self.sites if site.memory == ANONYMOUS)
-        return sum(site.doubles for site in ours if site.kind == ATOMIC)
+    def doubles_of(self, *, kind: str = "", memory: str = "") -> int:
+        """Return the doubles of a kind and a memory, or of any."""
+        return sum(
+            site.doubles
+            for site in self.sites
+            if kind in ("", site.kind) and memory in ("", site.memory)
+        )
 
 
 def trace_document(trace: Trace, sentences: Iterable[str]) -> str:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path, PurePath
 
 from firsttouch.trace.mapped_files import FunctionTable, MappedFile, MappedFiles, ask
@@ -15,6 +17,8 @@ from firsttouch.trace.spaces import NAMED, Place
 _MANGLED = ("_Z", "_R")
 # Without types of arguments.
 _DEMANGLE = ("c++filt", "-p")
+# A line of perf's map: the address, the size and the name.
+_FUNCTION = re.compile(r"^(?:0x)?([0-9a-f]+) (?:0x)?([0-9a-f]+) (.*)", re.MULTILINE | re.IGNORECASE)
 
 
 class Symbols:
@@ -82,17 +86,8 @@ class Symbols:
 
 def _perf_map(file: Path) -> FunctionTable:
     """Return the functions that a JIT compiler wrote to perf's map; none without a map."""
-    functions = []
-    try:
+    text = ""
+    with suppress(OSError):
         # Others may write to the folder: no FIFO, at which a reader waits.
         text = file.read_text(errors="replace") if file.is_file() else ""
-    except OSError:
-        text = ""
-    for line in text.splitlines():
-        start, _, rest = line.partition(" ")
-        size, _, name = rest.partition(" ")
-        try:
-            functions.append((int(start, 16), int(size, 16), name))
-        except ValueError:
-            continue
-    return FunctionTable(functions)
+    return FunctionTable((int(m[1], 16), int(m[2], 16), m[3]) for m in _FUNCTION.finditer(text))

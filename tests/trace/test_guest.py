@@ -137,7 +137,7 @@ def test_all_known_doubles_are_found_with_their_kinds_and_lines(run: Run) -> Non
             ("load-exclusive", 109, "load-exclusive"),
         )
     } | {line_of("atomic"): (107, line_of("atomic"), "atomic")}
-    assert trace.upgradable == 107
+    assert trace.doubles_of(kind="atomic", memory="anonymous") == 107
 
 
 def test_the_exceptions_own_bits_say_the_same(run: Run) -> None:

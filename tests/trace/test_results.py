@@ -35,8 +35,8 @@ from firsttouch.trace.sites import (
     shortened,
     trace_document,
 )
-from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
-from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE
+from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE
+from firsttouch.trace.totals import ATOMIC, EXCLUSIVE
 from firsttouch.views.terminal import output_console
 from tests.support.surveys import SURVEY
 
@@ -267,9 +267,8 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
     assert f"1,000 page faults, about {middle / 1e6:,.1f} ms of 2.00 s" in said
 
 
-@pytest.mark.parametrize("memory", [ANONYMOUS, PRIVATE_FILE, SHARED])
-def test_a_kernel_upgrades_reads_of_anonymous_memory_alone(memory: str) -> None:
-    counts = {ATOMIC: 5, EXCLUSIVE: 7, APART: 11}
-    traced = trace(*(site(doubles, kind, memory) for kind, doubles in counts.items()))
-    assert traced.doubles == 23
-    assert traced.upgradable == (5 if memory == ANONYMOUS else 0)
+def test_doubles_are_counted_by_kind_and_memory() -> None:
+    traced = trace(site(5, ATOMIC), site(7, ATOMIC, PRIVATE_FILE), site(11), site(13, EXCLUSIVE))
+    assert (traced.doubles, traced.doubles_of(kind=ATOMIC)) == (36, 12)
+    assert traced.doubles_of(memory=ANONYMOUS) == 29
+    assert traced.doubles_of(kind=ATOMIC, memory=ANONYMOUS) == 5
