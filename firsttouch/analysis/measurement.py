@@ -19,7 +19,6 @@ from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, Json
 from firsttouch.trace.sites import Trace, parse_trace
 from firsttouch.trace.spaces import ANONYMOUS
-from firsttouch.trace.totals import ATOMIC, EXCLUSIVE
 from firsttouch.vm.guest import Counts
 
 # Cache counts are valid if the model saw at least this many accesses for each access that it did
@@ -97,7 +96,7 @@ def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> N
 
 
 def _recorded(trace: Trace) -> dict[str, float]:
-    atomic, exclusive = (trace.doubles_of(kind=kind) for kind in (ATOMIC, EXCLUSIVE))
+    atomic, exclusive = (trace.doubles_of(kind=kind) for kind in ("atomic", "load-exclusive"))
     return {
         "faults": trace.faults,
         "doubles": trace.doubles,
@@ -106,7 +105,7 @@ def _recorded(trace: Trace) -> dict[str, float]:
         "doubles_apart": trace.doubles - atomic - exclusive,
         "doubles_in_files": trace.doubles - trace.doubles_of(memory=ANONYMOUS),
         # By a kernel with vm.write_intent.
-        "removed_by_rmw": trace.doubles_of(kind=ATOMIC, memory=ANONYMOUS),
+        "removed_by_rmw": trace.doubles_of(kind="atomic", memory=ANONYMOUS),
         "faults_shared": trace.fault_kinds.get("shared", 0),
         "resident": trace.resident,
     }

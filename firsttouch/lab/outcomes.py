@@ -123,7 +123,7 @@ def with_traces(outcome: Fields, root: Path) -> dict[str, Json]:
 
 def _traced(line: Mapping[str, Json], root: Path) -> Mapping[str, Json]:
     # The libraries that they use take longer to import than all that reads a result.
-    from firsttouch.trace.doubles import find
+    from firsttouch.trace.doubles import Finder
     from firsttouch.trace.mapped_files import MappedFiles
     from firsttouch.trace.reading import summarize
     from firsttouch.trace.symbols import Symbols
@@ -133,7 +133,7 @@ def _traced(line: Mapping[str, Json], root: Path) -> Mapping[str, Json]:
         try:
             file.write_bytes(bytes.fromhex(str(line[_RECORDING])))
             recording, files = Recording(file), MappedFiles(root, copies=True)
-            faults = find(recording, files)
+            faults = Finder(recording, files).run()
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}") from None
         found = summarize(recording, faults, Symbols(files))

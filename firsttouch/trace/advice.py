@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What removes most faults of a program: at most three remedies, as commands or settings."""
+"""What removes most faults of a program: at most three remedies, as commands or settings.
+
+A survey of the host tells what faults cost in time, and so what a remedy saves.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from firsttouch.analysis.figures import Middle
 from firsttouch.errors import UserError
+from firsttouch.lab.results import FILE_NAME as RESULTS
+from firsttouch.lab.results import timings_in
 from firsttouch.quantities import format_share
+from firsttouch.survey.document import read_survey
+from firsttouch.survey.findings import Findings, examine
+from firsttouch.survey.run import PRICES_FILE
 from firsttouch.trace.allocators import GLIBC, allocator
+from firsttouch.trace.kinds import NAMES, Kind
 from firsttouch.trace.remedies import BOTH, FOLIOS, HEAP, KEEP, MTHP_64, SHARED, THP, table_bytes
 from firsttouch.trace.sites import Remedy, Trace
 
@@ -56,7 +66,7 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
         if used:
             how = assignments(used.environment) or used.advice
         yield Advice(keep, f"{KEEP}{name}", how, used.environment if used else {})
-    variable = HEAP if used and used.heap else THP
+    variable = HEAP if used is GLIBC else THP
     if used and used.huge and (asked := remedies.get(variable)) and _fits(trace, asked):
         what = f"{asked.name} ({used.name}{used.huge_since})"
         yield Advice(asked, what, _with_policy(trace, used.huge), used.huge)
@@ -177,3 +187,70 @@ def predicted_and_measured(before: Trace, advice: Advice, after: Trace) -> str:
     time = f"-{remedy.ns / 1e6:,.1f} ms predicted, " if remedy.ns else ""
     change = 1000 * (after.system - before.system)
     return f"{said} System time: {time}{change:+,.1f} ms measured, in one run each."
+
+
+# A survey's names of architectures.
+_ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
+_HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
+
+
+def price(trace: Trace, directory: Path) -> Trace:
+    """Return a trace with the prices of a survey of its kernel in `directory`, if one is there."""
+    for file in (directory / RESULTS, directory / PRICES_FILE):
+        if "host" in timings_in(file):
+            survey = read_survey(file)
+            host = survey.host.architecture, survey.host.kernel
+            if host == (_ARCHITECTURES[trace.machine], trace.kernel):
+                return _surveyed(trace, examine(survey), str(file))
+    return trace
+
+
+def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
+    store, both = _busy(findings, "store"), _busy(findings, "load-store")
+    read = _busy(findings, "read")
+    each = {Kind.FIRST_WRITE: store, Kind.AGAIN: store, Kind.STACK: store, Kind.ZERO_PAGE: read}
+    # Of memory that is there already: the first process also pays for clearing it.
+    each[Kind.SHARED_MEMORY] = _busy(findings, "shared")
+    each[Kind.SECOND] = both.minus(read) if both and read else None
+    known = [
+        (trace.fault_kinds.get(NAMES[kind], 0), figure.median)
+        for kind, figure in each.items()
+        if figure and figure.median > 0
+    ]
+    remedies = tuple(
+        replace(remedy, ns=_saved(remedy, findings, trace.page_size)) for remedy in trace.remedies
+    )
+    return replace(
+        trace,
+        priced=sum(faults for faults, _ in known),
+        ns=sum(faults * ns for faults, ns in known),
+        basis=source,
+        remedies=remedies,
+    )
+
+
+def _busy(findings: Findings, kind: str, page: str = "base") -> Middle | None:
+    """Return the processor time of a first touch, in ns a page."""
+    touch = findings.touch(kind, page)
+    return touch.busy.middle if touch and touch.busy else None
+
+
+def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
+    """Return the ns that a remedy saves; None if the survey has no basis for it.
+
+    A huge page is cleared as a whole.
+    """
+    store = _busy(findings, "store")
+    if store is None:
+        return None
+    if remedy.name == SHARED:
+        shared = _busy(findings, "shared")
+        return remedy.saved * shared.median if shared else None
+    if remedy.name == KEEP:
+        return remedy.saved * store.median
+    name = _HUGE.get(remedy.name)
+    huge = findings.touch("store", name) if name else None
+    if huge is None or huge.busy is None:
+        return None
+    brought = remedy.saved + remedy.memory / page_size
+    return remedy.saved * store.median - brought * huge.busy.median * page_size / huge.page_size

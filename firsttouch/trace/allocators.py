@@ -13,9 +13,8 @@ class Allocator:
 
     `environment` makes it keep what is freed, `advice` says it if no variable does.
     `huge` makes it ask for huge pages, where the kernel gives them to who asks, from the
-    version `huge_since` on. One with a `heap` takes memory by brk(2), the others map it. One
-    that is `beside` malloc(3) of the C library leaves that in use. `keeps` tells whether its
-    setting keeps memory of the C library's malloc(3), and other memory.
+    version `huge_since` on. One that is `beside` malloc(3) of the C library leaves that in use.
+    `keeps` tells whether its setting keeps memory of the C library's malloc(3), and other memory.
     """
 
     name: str
@@ -24,7 +23,6 @@ class Allocator:
     advice: str = ""
     huge: Mapping[str, str] = field(default_factory=dict)
     huge_since: str = ""
-    heap: bool = False
     beside: bool = False
     keeps: tuple[bool, bool] = (True, True)
 
@@ -36,7 +34,6 @@ GLIBC = Allocator(
     {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"},
     huge={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
     huge_since=" 2.35+",
-    heap=True,
     keeps=(True, False),
 )
 

@@ -12,28 +12,24 @@ from __future__ import annotations
 from firsttouch.trace.allocators import GO, allocator_with
 from firsttouch.trace.events import Call, Changed, Fate, Fault, Mapped
 from firsttouch.trace.instructions import Code
-from firsttouch.trace.kinds import NAMES, TMPFS, Access, First, Kind, kind_of
+from firsttouch.trace.kinds import TMPFS, Access, First, Kind, kind_of
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.spaces import ANONYMOUS, PROT_EXEC, Place, memory_kind
-from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, Pair, Totals
+from firsttouch.trace.totals import BLOCK, Giver, Pair, Stack, Totals
 from firsttouch.trace.unwinding import Unwinder
 
 # ns in which a fault is near a call that holds mmap_lock.
 _NEAR = 100_000
 # vm.mmap_min_addr, its usual value.
 _LOWEST = 65536
-_DOUBLES = {Access.ATOMIC: ATOMIC, Access.EXCLUSIVE: EXCLUSIVE}
-
-
-def find(recording: Recording, files: MappedFiles) -> Totals:
-    """Return what the faults of `recording` show."""
-    return Finder(recording, files).run()
 
 
 class Finder:
+    """Finds what the faults of a recording show."""
+
     def __init__(self, recording: Recording, mapped_files: MappedFiles) -> None:
         self._recording = recording
         self._mapped_files = mapped_files
@@ -42,7 +38,6 @@ class Finder:
         self._totals = Totals()
         self._totals.outcomes = new_outcomes()
         self._processes: dict[int, Process] = {}
-        self._stacks: dict[tuple[Place, ...], int] = {}
         self._start = recording.time
         self._shift = recording.page_size.bit_length() - 1
         self._block = BLOCK // recording.page_size
@@ -85,13 +80,15 @@ class Finder:
         return Replay(self._totals.outcomes, self._recording.page_size)
 
     def _execute(self, event: Changed) -> None:
-        old = self._processes.get(event.pid)
-        replay = self._replay()
-        if old:
+        process = Process(event.pid, event.name, self._replay(), executed=True)
+        if self._process(event.pid).replay.no_huge:
+            process.replay.forbid_huge()
+        self._begin(process)
+
+    def _begin(self, process: Process) -> None:
+        if old := self._processes.get(process.pid):
             old.close(self._totals)
-            if old.replay.no_huge:
-                replay.forbid_huge()
-        self._processes[event.pid] = Process(event.pid, event.name, replay, executed=True)
+        self._processes[process.pid] = process
 
     def _end(self, event: Changed) -> None:
         process = self._processes.get(event.pid)
@@ -109,10 +106,7 @@ class Finder:
 
     def _fork(self, event: Changed) -> None:
         parent = self._process(event.other)
-        old = self._processes.get(event.pid)
-        if old:
-            old.close(self._totals)
-        self._processes[event.pid] = parent.fork(event.pid)
+        self._begin(parent.fork(event.pid))
         # A page that was written, in a way that is not known, is copied when it is written again.
         unsure = (Access.EITHER, Access.UNKNOWN)
         for page in [p for p, first in parent.first.items() if first.access in unsure]:
@@ -134,7 +128,7 @@ class Finder:
             process.locked = event.time, event.tid
         start, end = process.call(event)
         if start < end:
-            process.give_back(start, end, event.call, self._stack(process, event))
+            process.give_back(start, end, Giver(event.call, self._stack(process, event).places))
 
     def _fault(self, fault: Fault) -> None:
         totals, process = self._totals, self._processes.get(fault.pid) or self._process(fault.pid)
@@ -149,10 +143,10 @@ class Finder:
         totals.timeline.add(fault.time - self._start, kind)
         process.threads[fault.tid] += 1
         stack = self._stack(process, fault)
-        totals.stack_kinds[stack][kind] += 1
+        stack.kinds[kind] += 1
         giver = process.givers.get(page // self._block) if kind == Kind.AGAIN else None
         if giver:
-            totals.givers[stack][giver] += 1
+            stack.givers[giver] += 1
 
     def _nowhere(self, fault: Fault) -> bool:
         """Tell whether nothing can be mapped where no mapping is recorded.
@@ -198,21 +192,17 @@ class Finder:
         return kind
 
     def _double(self, process: Process, first: First, fault: Fault, memory: str) -> None:
-        kind = _DOUBLES.get(first.access, APART)
+        alone = first.access in (Access.ATOMIC, Access.EXCLUSIVE)
+        kind = first.access.value if alone else "apart"
         read = process.place(fault.pid, first.pc)
         write = process.place(fault.pid, fault.pc)
         self._totals.pairs[Pair(kind, memory, read, write)] += 1
 
-    def _stack(self, process: Process, event: Fault | Call) -> int:
-        """Return the index of an event's chain of calls."""
+    def _stack(self, process: Process, event: Fault | Call) -> Stack:
         chain = self.unwinder.chain(process, event)
-        known = process.stacks.get((event.pc, chain))
-        if known is not None:
-            return known
-        places = (process.place(event.pid, event.pc), *process.callers(event.pid, chain))
-        number = self._stacks.setdefault(places, len(self._stacks))
-        if number == len(self._totals.stacks):
-            self._totals.stacks.append(places)
-            self._totals.stack_kinds.append([0] * len(NAMES))
-        process.stacks[event.pc, chain] = number
-        return number
+        stack = process.stacks.get((event.pc, chain))
+        if stack is None:
+            places = process.place(event.pid, event.pc), *process.callers(event.pid, chain)
+            stack = self._totals.stacks.setdefault(places, Stack(places))
+            process.stacks[event.pc, chain] = stack
+        return stack

@@ -170,9 +170,9 @@ def draw_timeline(totals: Totals, width: float) -> Drawing:
 def kind_chains(totals: Totals, symbols: Symbols) -> Counter[tuple[str, ...]]:
     """Return the faults by functions, the outermost first, with their kind in brackets."""
     counts: Counter[tuple[str, ...]] = Counter()
-    for places, kinds in zip(totals.stacks, totals.stack_kinds, strict=True):
-        chain = tuple(symbols.caller(place) for place in reversed(places))
-        for name, count in zip(NAMES, kinds, strict=True):
+    for stack in totals.stacks.values():
+        chain = tuple(symbols.caller(place) for place in reversed(stack.places))
+        for name, count in zip(NAMES, stack.kinds, strict=True):
             if count:
                 counts[*chain, f"[{name}]"] += count
     return counts

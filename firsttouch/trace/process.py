@@ -11,7 +11,7 @@ from firsttouch.trace.events import Call, Fault, Mapped
 from firsttouch.trace.kinds import First, Instruction
 from firsttouch.trace.remedies import Replay
 from firsttouch.trace.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
-from firsttouch.trace.totals import Giver, Totals, Touched, blocks_of, move_pages
+from firsttouch.trace.totals import Giver, Stack, Totals, Touched, blocks_of, move_pages
 from firsttouch.trace.unwinding import Rule
 
 
@@ -30,8 +30,6 @@ class Process:
         # The allocator, and a new mapping of memory that nobody has touched yet.
         self.allocator: Allocator | None = None
         self.new: Mapped | None = None
-        # Where that begins to be new: the kernel's record has what it merged with, too.
-        self._fresh = 0
         # Where brk(2) has put the end of the heap; 0 if that was not recorded.
         self._break = 0
         # When a thread last called what holds mmap_lock for writing, and which.
@@ -55,7 +53,7 @@ class Process:
         self._places: dict[int, Place] = {}
         # How the frames of code end, by pc; None for what has no rules. By pc and chain: a stack.
         self.rules: dict[int, Rule | None] = {}
-        self.stacks: dict[tuple[int, tuple[int, ...]], int] = {}
+        self.stacks: dict[tuple[int, tuple[int, ...]], Stack] = {}
 
     def place(self, pid: int, pc: int) -> Place:
         if self.executing:
@@ -88,15 +86,16 @@ class Process:
         fresh = self.space.map(event)
         self.allocator = allocator_with(self.allocator, event.path)
         used = self.allocator
-        malloc = used is not None and (used.heap or used.beside)
+        malloc = used is GLIBC or (used is not None and used.beside)
         if used:
             self.replay.keeps = used.keeps
         heap = event.path == HEAP
         # brk(2) has one user, malloc(3), whoever touches the memory first.
         if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
-            # glibc reserves a thread's heap, and changes its protection where it grows.
-            self.new = event._replace(end=fresh[-1][1]) if fresh else event
-            self._fresh = fresh[0][0] if fresh else event.start
+            # The kernel's record has what it merged with, too. glibc reserves a thread's heap, and
+            # changes its protection where it grows.
+            start, end = (fresh[0][0], fresh[-1][1]) if fresh else (event.start, event.end)
+            self.new = event._replace(start=start, end=end)
         for start, end in fresh:
             self.replay.map(start, end, heap=heap)
             self._forget_reads(start, end)
@@ -120,12 +119,12 @@ class Process:
         """Return an address rounded up to whole pages."""
         return -(-address >> self._shift) << self._shift
 
-    def give_back(self, start: int, end: int, call: str, stack: int) -> None:
+    def give_back(self, start: int, end: int, giver: Giver) -> None:
         first, last = start >> self._shift, end >> self._shift
         for block, _ in blocks_of(first, last, self._block, self.touched.pages):
-            self.givers[block] = Giver(stack, call)
-        self.replay.give_back(start, end, call)
-        if call != "madvise":
+            self.givers[block] = giver
+        self.replay.give_back(start, end, giver.call)
+        if giver.call != "madvise":
             self.space.unmap(start, end)
         self._forget_reads(start, end)
 
@@ -157,7 +156,7 @@ class Process:
         malloc(3) writes a word there. memset(3) and the like, which others call, write more.
         """
         new = self.new
-        if new and self._fresh <= fault.address < new.end:
+        if new and new.start <= fault.address < new.end:
             self.new = None
             code = self.place(fault.pid, fault.pc).path if fault.user else ""
             instruction = self.decoded.get(fault.pc)

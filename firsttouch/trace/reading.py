@@ -14,12 +14,12 @@ from pathlib import Path
 from rich.console import Console
 
 from firsttouch.files import write_atomically
-from firsttouch.trace.doubles import find
+from firsttouch.trace.advice import price
+from firsttouch.trace.doubles import Finder
 from firsttouch.trace.kinds import NAMES, Kind
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
-from firsttouch.trace.prices import price
 from firsttouch.trace.records import Recording
 from firsttouch.trace.sentences import conclude, print_trace
 from firsttouch.trace.sites import (
@@ -33,7 +33,7 @@ from firsttouch.trace.sites import (
 )
 from firsttouch.trace.spaces import Place
 from firsttouch.trace.symbols import Symbols
-from firsttouch.trace.totals import Giver, Totals
+from firsttouch.trace.totals import Giver, Stack, Totals
 
 # Places, programs and so on that a trace lists, those with most faults; others have few each.
 _MOST = 100
@@ -66,7 +66,7 @@ def read_recording(file: Path, root: Path = Path("/")) -> Reading:
     Prices are from the survey beside the file. Raises UserError if there is no trace in it.
     """
     recording, files = Recording(file), MappedFiles(root)
-    totals, symbols = find(recording, files), Symbols(files)
+    totals, symbols = Finder(recording, files).run(), Symbols(files)
     trace = price(summarize(recording, totals, symbols), file.parent)
     return Reading(trace, totals, symbols, tuple(conclude(trace)))
 
@@ -81,12 +81,13 @@ def write_results(reading: Reading, directory: Path) -> str:
 
 
 def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
-    symbols.demangle(place for stack in totals.stacks for place in stack)
+    symbols.demangle(place for places in totals.stacks for place in places)
     ending = recording.ending
     unseen = None
     if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
-    counts = [sum(of_kind) for of_kind in zip(*totals.stack_kinds, strict=True)]
+    stacks = totals.stacks.values()
+    counts = [sum(of_kind) for of_kind in zip(*(stack.kinds for stack in stacks), strict=True)]
     kinds = {name: count for name, count in zip(NAMES, counts, strict=False) if count}
     sites = tuple(_sites(totals, symbols))
     places = tuple(_fault_places(totals, symbols))
@@ -123,9 +124,9 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         allocator=next((name for name, _ in totals.allocators.most_common(1)), ""),
         fault_places=places,
         nameless=sum(
-            sum(counts)
-            for stack, counts in zip(totals.stacks, totals.stack_kinds, strict=True)
-            if not stack[0].path and not symbols.function(stack[0])
+            sum(stack.kinds)
+            for stack in stacks
+            if not stack.places[0].path and not symbols.function(stack.places[0])
         ),
     )
 
@@ -163,33 +164,32 @@ def own_place(stack: Sequence[Place]) -> Place:
 
 def _fault_places(totals: Totals, symbols: Symbols) -> Iterator[FaultPlace]:
     """Yield the functions with most faults, by kind; each has the line of its commonest chain."""
-    groups: dict[tuple[int, str, str, str], Counter[int]] = defaultdict(Counter)
-    for number, (stack, counts) in enumerate(zip(totals.stacks, totals.stack_kinds, strict=True)):
-        place = own_place(stack)
-        leaf = "" if place is stack[0] else _VARIANT.sub(r"\1", symbols.caller(stack[0]))
+    groups: dict[tuple[int, str, str, str], Counter[Stack]] = defaultdict(Counter)
+    for stack in totals.stacks.values():
+        place, leaf = own_place(stack.places), ""
+        if place is not stack.places[0]:
+            leaf = _VARIANT.sub(r"\1", symbols.caller(stack.places[0]))
         # What a JIT compiler made and gave no name is one place.
         function = symbols.function(place) or (f"{place.offset:#x}" if place.path else "")
-        for kind, count in enumerate(counts):
+        for kind, count in enumerate(stack.kinds):
             if count:
-                groups[kind, place.path, function, leaf][number] += count
+                groups[kind, place.path, function, leaf][stack] += count
     largest = sorted(groups.items(), key=lambda entry: (-entry[1].total(), entry[0]))[:_MOST]
-    chains = [totals.stacks[numbers.most_common(1)[0][0]] for _, numbers in largest]
+    chains = [stacks.most_common(1)[0][0].places for _, stacks in largest]
     locations = symbols.locate(map(own_place, chains))
-    for ((kind, _, _, leaf), numbers), chain in zip(largest, chains, strict=True):
+    for ((kind, _, _, leaf), stacks), chain in zip(largest, chains, strict=True):
         place = own_place(chain)
         behind = chain[chain.index(place) + 1 :]
         callers = takewhile(_BELOW_MAIN, map(symbols.caller, behind))
-        givers: Counter[Giver] = Counter()
-        for number in numbers if kind == Kind.AGAIN else ():
-            givers.update(totals.givers.get(number, {}))
         given_back: tuple[str, ...] = ()
-        for giver, _ in givers.most_common(1):
-            functions = map(symbols.caller, totals.stacks[giver.stack][: 1 + _CALLERS])
-            given_back = giver.call, *functions
+        givers = sum((stack.givers for stack in stacks), Counter[Giver]())
+        if kind == Kind.AGAIN and givers:
+            ((giver, _),) = givers.most_common(1)
+            given_back = giver.call, *map(symbols.caller, giver.places[: 1 + _CALLERS])
         yield FaultPlace(
             NAMES[kind],
             locations[place],
-            numbers.total(),
+            stacks.total(),
             tuple(islice(callers, _CALLERS)),
             given_back,
             leaf,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -48,15 +48,20 @@ def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: 
                 pages_of[number] = pages_of.get(number, 0) | there
 
 
+@dataclass(eq=False)
+class Stack:
+    """A chain of places, the pc first, and its faults: by kind, and `again` by their giver."""
+
+    places: tuple[Place, ...]
+    kinds: list[int] = field(default_factory=lambda: [0] * len(NAMES))
+    givers: Counter[Giver] = field(default_factory=Counter)
+
+
 class Giver(NamedTuple):
-    """Who gave back pages of a block last: a system call, and the index of the calls' chain."""
+    """Who gave back pages of a block last, if that was seen: a system call, and who makes it."""
 
-    stack: int
     call: str
-
-
-# What a double is: by one instruction, by one that a store must follow, or by any two.
-ATOMIC, EXCLUSIVE, APART = "atomic", "load-exclusive", "apart"
+    places: tuple[Place, ...]
 
 
 @dataclass
@@ -126,9 +131,7 @@ class Touched:
 class Totals:
     """All that the faults of a recording show.
 
-    `pairs` counts doubles. `stacks` are chains of places, the pc first; `stack_kinds` counts the
-    faults of each by kind, and `givers`, by stack, those of kind `again` by who gave the page
-    back, if that was seen. `members` and `faults` are of each "program", "thread" and "process",
+    `pairs` counts doubles. `members` and `faults` are of each "program", "thread" and "process",
     by number (0 for all of a name) and name. `outcomes` has what remedies would have saved, and
     `allocators` counts the faults in anonymous memory by the allocator of the process. `largest`
     is the address space with most faults. `detached` are the programs that the kernel lets nobody
@@ -137,10 +140,8 @@ class Totals:
 
     timeline: Timeline = field(default_factory=Timeline)
     pairs: Counter[Pair] = field(default_factory=Counter)
-    stacks: list[tuple[Place, ...]] = field(default_factory=list)
-    stack_kinds: list[list[int]] = field(default_factory=list)
+    stacks: dict[tuple[Place, ...], Stack] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    givers: dict[int, Counter[Giver]] = field(default_factory=lambda: defaultdict(Counter))
     allocators: Counter[str] = field(default_factory=Counter)
     members: Counter[tuple[str, int, str]] = field(default_factory=Counter)
     faults: Counter[tuple[str, int, str]] = field(default_factory=Counter)
@@ -150,7 +151,7 @@ class Totals:
 
     @property
     def count(self) -> int:
-        return sum(map(sum, self.stack_kinds))
+        return sum(sum(stack.kinds) for stack in self.stacks.values())
 
     def add(self, what: str, name: str, faults: int, pid: int = 0) -> None:
         self.members[what, pid, name] += 1

@@ -48,11 +48,11 @@ def shares(data: Path) -> tuple[int, float, float]:
         finder.unwinder = unwinder(recording.machine, files)
         totals = finder.run()
         faults = called = 0
-        for stack, kinds in zip(totals.stacks, totals.stack_kinds, strict=True):
-            if stack[0] not in NAMED:
-                count = sum(kinds) - kinds[Kind.FILE] - kinds[Kind.PRIVATE]
+        for stack in totals.stacks.values():
+            if stack.places[0] not in NAMED:
+                count = sum(stack.kinds) - stack.kinds[Kind.FILE] - stack.kinds[Kind.PRIVATE]
                 faults += count
-                called += count if not all(map(is_runtime, stack[1:])) else 0
+                called += count if not all(map(is_runtime, stack.places[1:])) else 0
         found.append(called / max(faults, 1))
     return faults, found[0], found[1]
 

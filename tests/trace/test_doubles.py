@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.trace.doubles import find
+from firsttouch.trace.doubles import Finder
 from firsttouch.trace.events import Event, Fault
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import summarize
 from firsttouch.trace.records import Recording
 from firsttouch.trace.symbols import Symbols
+from firsttouch.trace.totals import Totals
 
 _EXIT, _FORK, _SAMPLE, _MMAP2, _START, _CODE = 4, 7, 9, 10, 100, 102
 _CALLS = 113
@@ -138,27 +139,29 @@ CASES = {
 }
 
 
+def find(recording: Recording) -> Totals:
+    return Finder(recording, MappedFiles()).run()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_was_mapped_at_a_fault_decides(name: str, tmp_path: Path) -> None:
     events, doubles = CASES[name]
     file = tmp_path / "trace.data"
     file.write_bytes(start() + b"".join(events))
-    assert find(Recording(file), MappedFiles()).pairs.total() == doubles
+    assert find(Recording(file)).pairs.total() == doubles
 
 
 def _kinds(file: Path, *events: bytes, flags: int = _SAYS_MAPPED) -> dict[str, int]:
     file.write_bytes(start(flags=flags) + b"".join(events))
     recording = Recording(file)
-    return dict(
-        summarize(recording, find(recording, MappedFiles()), Symbols(MappedFiles())).fault_kinds
-    )
+    return dict(summarize(recording, find(recording), Symbols(MappedFiles())).fault_kinds)
 
 
 def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
     file, null = tmp_path / "trace.data", 3 * PAGE
     twice = (sample(LOAD, null, 0), sample(STORE, null, 0), sample(STORE, null, 0))
     assert _kinds(file, mapping(AT, AT + PAGE), *twice) == {"no memory": 3}
-    assert find(Recording(file), MappedFiles()).largest.faults == 0
+    assert find(Recording(file)).largest.faults == 0
     # Where it is not seen, mremap(2) may have moved memory there.
     assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0)) == {"first write": 1}
     seen = _SAYS_MAPPED | _SAYS_CALLS
@@ -182,7 +185,7 @@ def test_a_worker_of_io_uring_is_no_code_of_a_compiler(tmp_path: Path) -> None:
     fault = record(_SAMPLE, body, _KERNEL)
     flags = _SAYS_MAPPED | _IN_KERNEL
     assert _kinds(file, mapping(AT, AT + PAGE), fault, flags=flags) == {"in the kernel": 1}
-    (stack,) = find(Recording(file), MappedFiles()).stacks
+    (stack,) = find(Recording(file)).stacks
     assert str(Symbols(MappedFiles()).locate(stack)[stack[0]]) == "io_uring worker"
 
 
@@ -201,7 +204,7 @@ def test_a_fault_near_a_call_of_another_thread_may_wait(
     first = call(MADVISE, AT, PAGE, 4, tid=2) + sample(STORE, AT + HUGE, 0, tid=2)
     then = call(MUNMAP, AT, PAGE, tid=tid) + sample(STORE, AT + HUGE, 0, tid=2)
     file.write_bytes(start() + early + first + then)
-    assert find(Recording(file), MappedFiles()).contended == contended + 1
+    assert find(Recording(file)).contended == contended + 1
 
 
 def test_a_process_that_has_ended_takes_no_memory(
@@ -218,7 +221,7 @@ def test_a_process_that_has_ended_takes_no_memory(
         alive.append(sum(isinstance(each, Process) for each in gc.get_objects()))
 
     monkeypatch.setattr(recording, "events", counted)
-    members = find(recording, MappedFiles()).members
+    members = find(recording).members
     assert sum(what == "process" for what, _, _ in members) == 39
     assert alive == [1]
 

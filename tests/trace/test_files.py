@@ -15,7 +15,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from firsttouch.errors import UserError
-from firsttouch.trace.doubles import find
+from firsttouch.trace.doubles import Finder
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.records import Recording
@@ -125,7 +125,7 @@ def test_a_program_that_was_replaced_gives_neither_code_nor_names(
                 and (site.read.function or site.read.line)]  # fmt: skip
     # Of copies, as on the disk of a guest, only a build ID tells.
     copies = MappedFiles(copies=True)
-    copied = find(Recording(tmp_path / "out/trace.data"), copies)
+    copied = Finder(Recording(tmp_path / "out/trace.data"), copies).run()
     place = next(pair.read for pair in copied.pairs if pair.read.path == str(program))
     assert (copies.at(place) is None) == (style == "sha1")
 

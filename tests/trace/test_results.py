@@ -12,8 +12,8 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
+from firsttouch.trace.advice import price
 from firsttouch.trace.page import draw_calls
-from firsttouch.trace.prices import price
 from firsttouch.trace.remedies import KEEP, MTHP_64, THP
 from firsttouch.trace.sentences import (
     between,
@@ -36,7 +36,6 @@ from firsttouch.trace.sites import (
     trace_document,
 )
 from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE
-from firsttouch.trace.totals import ATOMIC, EXCLUSIVE
 from firsttouch.views.terminal import output_console
 from tests.support.surveys import SURVEY
 
@@ -268,7 +267,7 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
 
 
 def test_doubles_are_counted_by_kind_and_memory() -> None:
-    traced = trace(site(5, ATOMIC), site(7, ATOMIC, PRIVATE_FILE), site(11), site(13, EXCLUSIVE))
-    assert (traced.doubles, traced.doubles_of(kind=ATOMIC)) == (36, 12)
-    assert traced.doubles_of(memory=ANONYMOUS) == 29
-    assert traced.doubles_of(kind=ATOMIC, memory=ANONYMOUS) == 5
+    traced = trace(site(5, "atomic"), site(7, "atomic", PRIVATE_FILE), site(11))
+    assert (traced.doubles, traced.doubles_of(kind="atomic")) == (23, 12)
+    assert traced.doubles_of(memory=ANONYMOUS) == 16
+    assert traced.doubles_of(kind="atomic", memory=ANONYMOUS) == 5
