@@ -16,7 +16,6 @@ from firsttouch.analysis.profile import (
     USER,
     Frame,
     FunctionRow,
-    Profile,
     compare_functions,
     profiles_of,
 )
@@ -91,9 +90,8 @@ def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> N
     console.print(heading(case_title(case)))
     about = "" if unit == "cell" else f": {units:,.0f} {unit}s on {base}"
     console.print(plain(f"{COUNTS[count]} {UNITS[unit]}{about}"), soft_wrap=True)
-    for why in {
-        profile.missing[count] for profile in profiles.values() if count in profile.missing
-    }:
+    reasons = (profile.missing.get(count) for profile in profiles.values())
+    for why in dict.fromkeys(filter(None, reasons)):
         console.print(plain(f"Not available: {why}."), soft_wrap=True)
     left = len(rows) - len(shown)
     note = f"{format_number_of(left, 'more functions')}: --table prints all." if left else ""
@@ -101,41 +99,30 @@ def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> N
     print_table(Table("", head, lines, note), console)
 
 
-def changed_functions(profiles: Mapping[str, Profile], units: float) -> list[FunctionRow]:
-    """Return the functions whose instructions changed, divided by `units`, the largest first."""
-    return [
-        row
-        for row in compare_functions(profiles, units)
-        if row.function != USER and signed(row.change or 0) != "0"
-    ]
-
-
 def changed_in(case: Case, arm: str) -> list[FunctionRow]:
+    """Return the functions whose instructions an arm changes against stock, the largest first.
+
+    They are those per fault or operation of stock.
+    """
     profiles = {name: profile for name, profile in profiles_of(case).items() if name in (BASE, arm)}
-    if len(profiles) < 2:
-        return []
-    return changed_functions(profiles, units_of(case)[1])
-
-
-def functions_table(
-    title: str, names: Sequence[str], rows: Sequence[FunctionRow], unit: Unit
-) -> Table:
-    rest, note = rows[_CHANGED:], ""
-    if rest:
-        functions = f"{len(rest):,} more function{'s' if len(rest) > 1 else ''}"
-        note = f"{functions}, together {signed(sum(row.change or 0 for row in rest))}"
-    lines = [
-        (row.function, *map(format_per, row.values.values()), format_signed(row.change or 0))
-        for row in rows[:_CHANGED]
-    ]
-    return Table(title, (UNITS[unit], *names, "change"), lines, note)
+    rows = compare_functions(profiles, units_of(case)[1])
+    return [row for row in rows if row.function != USER and signed(row.change or 0) != "0"]
 
 
 def function_tables(cases: Sequence[Case], arm: str) -> Iterator[Table]:
     for case in cases:
-        if rows := changed_in(case, arm):
+        rows = changed_in(case, arm)
+        rest, note = rows[_CHANGED:], ""
+        if rest:
+            functions = format_number_of(len(rest), "more functions")
+            note = f"{functions}, together {signed(sum(row.change or 0 for row in rest))}"
+        lines = [
+            (row.function, *map(format_per, row.values.values()), format_signed(row.change or 0))
+            for row in rows[:_CHANGED]
+        ]
+        if lines:
             title = f"functions of {cell_name(case.experiment, case.params)}"
-            yield functions_table(title, (BASE, arm), rows, units_of(case)[0])
+            yield Table(title, (UNITS[units_of(case)[0]], BASE, arm, "change"), lines, note)
 
 
 def folded(dataset: Dataset) -> str:
