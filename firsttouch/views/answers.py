@@ -68,15 +68,13 @@ def own_tables(dataset: Dataset, figures: Iterable[Row]) -> Iterator[Table]:
         answered |= {_FAULTS} if answer(dataset, platform) else set()
         answered |= {_COLORS} if spreads(dataset, platform) else set()
     own = [
-        cases
-        for cases in by_experiment(dataset)
+        (cases[0].experiment, rows)
+        for cases, rows in by_experiment(dataset)
         if cases[0].experiment.name not in answered
         and not (answered and cases[0].experiment.default)
     ]
-    for cases in own:
-        names = cases[0].experiment.shown()
-        every = [row for row in dataset.rows if row.case in cases]
-        rows = [row for row in every if row.metric in names] or every
+    for experiment, every in own:
+        rows = [row for row in every if row.metric in experiment.shown()] or every
         # What differs between arms comes first.
         rows.sort(key=lambda row: not change_words(row.change_percent))
         if rows:

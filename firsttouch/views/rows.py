@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from rich.console import Console
@@ -37,21 +37,11 @@ def format_params(params: Mapping[str, Value]) -> str:
 
 def format_param(name: str, value: Value) -> str:
     """Return one parameter for people; only a number has the parameter's name before it."""
-    size = as_number(name, value) if name in _SIZES else None
-    if size:
-        return f"{name} {format_size(size)}"
-    return f"{name} {value}" if isinstance(value, int) else value
-
-
-def as_number(name: str, value: Value) -> int | None:
-    """Return the value of a parameter that is a number or a size; None if it is neither."""
-    if isinstance(value, int):
-        return value
-    try:
-        return parse_size(value) if name in _SIZES else None
-    except ValueError:
+    if name in _SIZES:
         # Results that come from others may hold anything.
-        return None
+        with suppress(ValueError):
+            return f"{name} {format_size(parse_size(value))}"
+    return f"{name} {value}" if isinstance(value, int) else value
 
 
 def varying(experiment: Experiment, params: Params) -> Params:
@@ -74,15 +64,6 @@ def metric_words(name: str) -> str:
     return JUDGED.get(name) or name.removesuffix("_ns").replace("_", " ")
 
 
-def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experiment) -> str:
-    """Return the head of a column of changes; it names the arms if they are not the usual pair."""
-    named = {pair for pair in pairs if pair}
-    if len(named) != 1 or named == {(BASE, experiment.compare)}:
-        return "change"
-    ((base, compared),) = named
-    return f"change {base} -> {compared}"
-
-
 # Heads of the columns of changes over layouts.
 SPREAD = ("min", "median", "max")
 
@@ -90,11 +71,7 @@ SPREAD = ("min", "median", "max")
 def spread_words(row: Row) -> tuple[str, ...]:
     """Return the least, the median and the largest change over layouts; empty without layouts."""
     changes = row.changes_over()
-    return changes_of(changes) if changes else ("", "", "")
-
-
-def changes_of(changes: Distribution) -> tuple[str, ...]:
-    return tuple(map(format_change, changes.spread))
+    return tuple(map(format_change, changes.spread)) if changes else ("", "", "")
 
 
 def verdict_words(row: Row) -> str:
@@ -106,37 +83,36 @@ def verdict_words(row: Row) -> str:
 
 def print_dataset(dataset: Dataset, console: Console) -> None:
     """Print every row: its value on each arm, the change, the verdict on a published figure."""
-    print_tables(row_tables(dataset), console)
+    print_tables([row_table(dataset, rows) for _, rows in by_experiment(dataset) if rows], console)
     spread = spread_table(dataset)
     gaps = [gap_table(dataset)] if dataset.gaps else []
     print_tables([*([spread] if spread else []), *gaps], console)
 
 
-def row_tables(dataset: Dataset) -> Iterator[Table]:
-    for cases in by_experiment(dataset):
-        yield row_table(dataset, [row for row in dataset.rows if row.case in cases])
-
-
-def by_experiment(dataset: Dataset) -> Iterator[list[Case]]:
+def by_experiment(dataset: Dataset) -> Iterator[tuple[list[Case], list[Row]]]:
+    """Yield the cases of each experiment on each platform, and the rows of these."""
     for platform in dataset.platforms():
         for name in dict.fromkeys(case.experiment.name for case in dataset.cases):
             if cases := dataset.of(platform, name):
-                yield cases
+                yield cases, [row for row in dataset.rows if row.case in cases]
 
 
 def row_table(dataset: Dataset, rows: Sequence[Row]) -> Table:
     case = rows[0].case
     arms = [arm for arm in dataset.arms(r.case for r in rows) if any(arm in r.arms for r in rows)]
-    pairs = {row.case.pair() for row in rows} - {None}
+    pairs = {pair for row in rows if (pair := row.case.pair())}
     spread = SPREAD if any(row.changes_over() for row in rows) else ()
-    change = (change_head(pairs, case.experiment),) if pairs else ()
+    change = ["change"] if pairs else []
+    # The head names the arms if they are not the usual pair.
+    if len(pairs) == 1 and pairs != {(BASE, case.experiment.compare)}:
+        change = [f"change {base} -> {compared}" for base, compared in pairs]
     judged = ("verdict",) if any(row.verdict != NOT_PUBLISHED for row in rows) else ()
     lines = [
         (
             format_params(varying(case.experiment, row.case.params)),
             row.metric,
             "ms" if row.unit == "ns" else row.unit,
-            *(_value(row, arm) for arm in arms),
+            *(format_value(row.arms.get(arm), row.unit).removesuffix(" ms") for arm in arms),
             *(change_words(row.change_percent) for _ in change),
             *(spread_words(row) if spread else ()),
             *(verdict_words(row) for _ in judged),
@@ -153,10 +129,6 @@ def row_table(dataset: Dataset, rows: Sequence[Row]) -> Table:
         more=len(judged),
         wraps={len(cells) + 1: 12},
     )
-
-
-def _value(row: Row, arm: str) -> str:
-    return format_value(row.arms.get(arm), row.unit).removesuffix(" ms")
 
 
 def change_words(percent: float | None) -> str:
@@ -234,8 +206,7 @@ def _tidy(dataset: Dataset) -> Iterator[tuple[str, ...]]:
 def _markdown(dataset: Dataset) -> Iterator[str]:
     if dataset.quick:
         yield from (f"These results are {QUICK}.", "")
-    for cases in by_experiment(dataset):
-        rows = [row for row in dataset.rows if row.case in cases]
+    for cases, rows in by_experiment(dataset):
         platform, experiment = cases[0].platform, cases[0].experiment
         yield from (
             f"### {markdown_cell(experiment.title)}",

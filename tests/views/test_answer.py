@@ -69,3 +69,8 @@ def test_what_was_asked_for_is_the_answer(
         for arm in arms
     ]
     golden(_answers(made_results.dataset(tmp_path, results), 100))
+
+
+def test_cells_of_which_nothing_was_counted_have_the_reason(tmp_path: Path) -> None:
+    results = made_results.plan(EXPERIMENTS, ["populate"], by="casp", page="4k")
+    assert "this CPU has no CASP" in _table(made_results.dataset(tmp_path, results), 80)

@@ -81,15 +81,9 @@ def test_marks_come_from_the_arms_files_and_an_arm_without_one_gets_its_own(tmp_
         assert f'class="m {kind[1]}"' in page
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "most", "ticks"),
-    [
-        (0, 1, 5, [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        (1, 10, 14, list(range(1, 11))),
-    ],
-)
-def test_ticks_are_round(low: float, high: float, most: int, ticks: list[float]) -> None:
-    assert Scale(low, high, 0, 100).ticks(most) == ticks
+def test_ticks_are_round() -> None:
+    assert Scale(0, 1, 0, 100).ticks(5) == [0, 0.2, 0.4, 0.6, 0.8, 1]
+    assert Scale(1, 10, 0, 100).ticks(14) == list(range(1, 11))
 
 
 def test_values_far_apart_get_a_logarithmic_axis() -> None:

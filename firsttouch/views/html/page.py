@@ -13,9 +13,10 @@ import jinja2
 from markupsafe import Markup
 
 from firsttouch.analysis.changes import Changes, changes
-from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.experiments import Experiment
 from firsttouch.files import write_atomically
 from firsttouch.quantities import format_number_of
 from firsttouch.views.answers import answer, published_table
@@ -132,21 +133,22 @@ def _sections(dataset: Dataset) -> Iterator[Section]:
                       tables=[table])  # fmt: skip
     measured = list(by_experiment(dataset))
     for number, experiment in enumerate(dataset.catalog.experiments.values()):
-        alike = [cases for cases in measured if cases[0].experiment.name == experiment.name]
+        alike = [each for each in measured if each[0][0].experiment.name == experiment.name]
         if alike:
-            yield _experiment(dataset, alike, f"figure-{number}")
+            yield _experiment(dataset, experiment, alike, f"figure-{number}")
     gaps = [gap_table(dataset)] if dataset.gaps else []
     yield Section("not-modelled", "What is not modelled", [_NOT_MODELLED], tables=gaps)
 
 
-def _experiment(dataset: Dataset, platforms: Sequence[Sequence[Case]], name: str) -> Section:
-    experiment = platforms[0][0].experiment
+def _experiment(
+    dataset: Dataset, experiment: Experiment,
+    platforms: Sequence[tuple[Sequence[Case], Sequence[Row]]], name: str,
+) -> Section:  # fmt: skip
     words = [experiment.question, *(f"Published: {each}." for each in experiment.cited)]
     figures: list[Chart] = []
     tables, commands = [], []
-    for index, cases in enumerate(platforms):
+    for index, (cases, every) in enumerate(platforms):
         figures += figures_of(dataset, cases, f"{name}-{index}")
-        every = [row for row in dataset.rows if row.case in cases]
         if rows := [row for row in every if row.metric in experiment.shown()] or every:
             title = str(cases[0].platform) if len(platforms) > 1 else ""
             tables.append(replace(row_table(dataset, rows), title=title, about=""))
@@ -215,7 +217,7 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
     ends in the command that measures it. Names stay when others are measured, too.
     """
     files = flame_graphs(dataset)
-    for cases in by_experiment(dataset):
+    for cases, _ in by_experiment(dataset):
         command, name = measuring_command(cases, dataset.further), cases[0].experiment.name
         for figure in figures_of(dataset, cases, name):
             files[f"{name}-{_slug(figure.heading)}.svg"] = _picture(
