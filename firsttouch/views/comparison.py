@@ -15,7 +15,6 @@ from rich.console import Console
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case, Measurement
-from firsttouch.catalog.experiments import Value
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_number_of, format_value
 from firsttouch.tables import Json
@@ -151,10 +150,6 @@ def comparison_document(comparison: Comparison) -> dict[str, Json]:
     }
 
 
-# What identifies a cell in both sets: release and machine, unless they may differ, and the cell.
-_Key = tuple[str, str, str, tuple[tuple[str, Value], ...], str]
-
-
 # A case, and what was measured of it on both sides.
 _Pair = tuple[Case, Measurement, Measurement]
 
@@ -200,8 +195,8 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
 
 def _cells(
     dataset: Dataset, *, releases: bool, machines: bool
-) -> dict[_Key, tuple[Case, Measurement]]:
-    """Return the cells by key; keys leave out the release, or the machine, if these may differ."""
+) -> dict[tuple[object, ...], tuple[Case, Measurement]]:
+    """Return the cells by what tells them apart; release or machine do not if they may differ."""
     return {
         (
             "" if releases else case.platform.release,
@@ -262,8 +257,7 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
             change = change_percent(before, after)
             yield Line(
                 {
-                    "experiment": experiment.name,
-                    "params": dict(case.params),
+                    **case.document(),
                     "arm": arm,
                     "release": release,
                     "machine": machine,
