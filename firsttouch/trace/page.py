@@ -18,11 +18,11 @@ from firsttouch.trace.sentences import between, command_line, shares
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import BLOCK, Totals
-from firsttouch.views.html.charts import WIDTH, Chart, Picture
+from firsttouch.views.html.charts import WIDTH
 from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
 from firsttouch.views.html.page import page_template
-from firsttouch.views.html.style import armless_style, picture_style
-from firsttouch.views.html.svg import Drawing, Scale, round_up, shorten, tick_label
+from firsttouch.views.html.style import page_style, picture_style
+from firsttouch.views.html.svg import Drawing, Picture, Scale, round_up, shorten, tick_label
 from firsttouch.views.tables import Table
 
 FILE_NAME = "trace.html"
@@ -57,7 +57,7 @@ def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: Sequ
     rules += "".join(f".legend .{style} {{ color: var(--{style}); }}\n" for style in _STYLES)
     rules += '[class^="kind-"] + .flame-t { stroke-width: 3px; }'
     return page_template("trace.html.j2").render(
-        style=Markup(armless_style(_LIGHT, _DARK) + "\n" + rules),
+        style=Markup(page_style(rules, _LIGHT, _DARK)),
         command=command_line(trace),
         machine=trace.machine,
         kernel=trace.kernel,
@@ -113,30 +113,28 @@ def _members(trace: Trace) -> Iterator[Table]:
         yield Table("", ("Process", "Faults", "Program"), rows, more=1)
 
 
-def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Chart]:
+def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Picture]:
     if not totals.count:
         return
     kinds = ", ".join(f"{name} {count:,}" for name, count in shares(trace))
     counts = f"{trace.faults:,} faults in {trace.seconds:.2f} s: {kinds}."
-    yield Chart(
-        "Faults over time",
-        "Each bar counts the faults in a time slice, by kind.",
-        Picture("time", "Faults over time", counts, draw_timeline(totals, WIDTH)),
-    )
+    yield Picture(
+        "time", "Faults over time", counts, draw_timeline(totals, WIDTH),
+        caption="Each bar counts the faults in a time slice, by kind.",
+    )  # fmt: skip
     if any(len(chain) > 1 for chain in totals.stacks):
         faults = kind_chains(totals, symbols)
-        yield Chart(
+        yield Picture(
+            "calls", "Faults by calls", counts, draw_calls(faults, WIDTH),
             "Faults by the functions that were called",
             "A box is as wide as its share of the faults. Below it are the functions that it "
             "calls, and last the kind of the faults, in brackets.",
-            Picture("calls", "Faults by calls", counts, draw_calls(faults, WIDTH)),
-        )
-    yield Chart(
-        "The address space",
-        "The process with the most faults. Each strip is a range of touched addresses without a "
-        "large gap, coloured by the kind of the pages' faults.",
-        Picture("map", "The address space", counts, draw_map(totals, trace.page_size, WIDTH)),
-    )
+        )  # fmt: skip
+    yield Picture(
+        "map", "The address space", counts, draw_map(totals, trace.page_size, WIDTH),
+        caption="The process with the most faults. Each strip is a range of touched addresses "
+        "without a large gap, coloured by the kind of the pages' faults.",
+    )  # fmt: skip
 
 
 def draw_timeline(totals: Totals, width: float) -> Drawing:
@@ -198,11 +196,10 @@ def trace_picture(trace: Trace, totals: Totals, symbols: Symbols) -> str:
     drawing = draw_calls(kind_chains(totals, symbols), WIDTH)
     rules = "".join(f".{style} {{ fill: var(--{style}); fill-opacity: .5; }}" for style in _STYLES)
     kinds = ", ".join(f"{name} {count:,}" for name, count in shares(trace))
-    return drawing.document(
-        f"{trace.faults:,} page faults by the functions that were called", command_line(trace),
-        f"Faults by calls, and by kind: {kinds}.",
-        picture_style(drawing.shapes, rules, _LIGHT, _DARK),
-    )  # fmt: skip
+    title = f"{trace.faults:,} page faults by the functions that were called"
+    picture = Picture("calls", title, f"Faults by calls, and by kind: {kinds}.", drawing)
+    style = picture_style(drawing.shapes, rules, _LIGHT, _DARK)
+    return picture.document(command_line(trace), style)
 
 
 def folded_trace(totals: Totals, symbols: Symbols) -> str:

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-from markupsafe import Markup
 
 from firsttouch.quantities import format_compact
 from firsttouch.views.html.svg import (
@@ -34,31 +31,6 @@ Points = Sequence[tuple[float, float]]
 Groups = Mapping[str, Sequence[tuple[str, Mapping[str, float]]]]
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A drawing with its title, and with its description for those who cannot see it.
-
-    `name` tells it from the others on a page.
-    """
-
-    name: str
-    title: str
-    description: str
-    drawing: Drawing
-
-    def __html__(self) -> Markup:
-        return self.drawing.svg(self.name, self.title, self.description)
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A figure of a page."""
-
-    heading: str
-    caption: str
-    picture: Picture
-
-
 def describe(groups: Groups) -> str:
     return "; ".join(
         (f"{heading}: " if heading else "")
@@ -76,7 +48,7 @@ def draw_dumbbells(groups: Groups, symbols: Symbols, axis: str) -> Drawing:
     values = [value for _, of in rows for value in of.values()]
     longest = max(len(label) for label, _ in rows) * CHARACTER + 18
     left = min(longest, _LABELS * WIDTH)
-    space = 8 + CHARACTER * max((len(format_compact(value)) for value in values), default=1)
+    space = 8 + CHARACTER * max(len(format_compact(value)) for value in values)
     scale = scale_for(values, left + space, WIDTH - space - 4)
     drawing = Drawing(WIDTH, 0)
     top = _TOP + drawing.legend(left, 16, symbols)

@@ -9,19 +9,13 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.experiments import PAGES, Drawn, Metric
 from firsttouch.quantities import format_number_of
-from firsttouch.views.html.charts import (
-    Chart,
-    Picture,
-    Points,
-    describe,
-    draw_dumbbells,
-    draw_scatter,
-)
+from firsttouch.views.html.charts import Points, describe, draw_dumbbells, draw_scatter
 from firsttouch.views.html.style import symbols
+from firsttouch.views.html.svg import Picture
 from firsttouch.views.rows import format_param, format_params, metric_words
 
 
-def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
+def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Picture]:
     """Return the figures of an experiment's cases on one platform; `name` names their pictures.
 
     They are those of its file, or else a row for each case, and the faults that were sampled.
@@ -40,7 +34,7 @@ def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart
     return [
         figure
         for number, each in enumerate(drawn)
-        for figure in described(dataset, cases, f"{name}-{number}", each)
+        if (figure := _described(dataset, cases, f"{name}-{number}", each))
     ]
 
 
@@ -56,35 +50,35 @@ def _sampled(case: Case) -> dict[str, Points]:
     return {arm: faults for arm, faults in points.items() if faults}
 
 
-def _timeline(dataset: Dataset, case: Case, series: Mapping[str, Points], name: str) -> Chart:
+def _timeline(dataset: Dataset, case: Case, series: Mapping[str, Points], name: str) -> Picture:
     page = _value("size", case.params.get("page", "4k"))
     what = f"first touch by {case.params.get('by', '')}, {page} pages"
     counted = "; ".join(
         f"{arm}: {format_number_of(len(points), 'faults')}, the last after {max(points)[0]:,.0f} µs"
         for arm, points in series.items()
     )
-    picture = Picture(
-        name,
-        f"Page faults over time, {what}, {case.platform}",
-        f"Pages touched against time, the first {_PAGES}. {counted}.",
-        draw_scatter(
-            series, symbols(dataset.catalog, series), ("µs since the first touch", "page")
-        ),
-    )  # fmt: skip
+    axes = "µs since the first touch", "page"
     caption = (
         f"A mark for each page fault of the first {_PAGES} base pages, {what}. They are samples of "
         "perf's page-faults event, which add to the cost of each fault: the times show the order "
         "of faults and not their cost."
     )
-    return Chart(f"{page} pages, {case.platform}", caption, picture)
+    return Picture(
+        name,
+        f"Page faults over time, {what}, {case.platform}",
+        f"Pages touched against time, the first {_PAGES}. {counted}.",
+        draw_scatter(series, symbols(dataset.catalog, series), axes),
+        f"{page} pages, {case.platform}",
+        caption,
+    )
 
 
-def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Chart]:
-    """Return the figures that an experiment's file describes; none of a single value."""
+def _described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> Picture | None:
+    """Return the figure that an experiment's file describes; None of a single value."""
     cases = [case for case in cases if drawn.where.items() <= case.params.items()]
     values = [(case, of) for case in cases if (of := _divided(case, drawn))]
     if sum(len(of) for _, of in values) < 2:
-        return []
+        return None
     shown = [case for case, _ in values]
     arms = [arm for arm in dataset.arms(shown) if any(arm in of for _, of in values)]
     groups: dict[str, list[tuple[str, Mapping[str, float]]]] = {}
@@ -97,14 +91,14 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
         groups.setdefault(heading, []).append((format_params(telling), of))
     what = _what(cases[0], drawn)
     platform = str(cases[0].platform)
-    picture = Picture(
+    return Picture(
         name,
         f"{cases[0].experiment.title}: {what}, {platform}",
         f"{describe(groups)}.",
         draw_dumbbells(groups, symbols(dataset.catalog, arms), what),
+        f"{what}, {platform}" if len(cases[0].experiment.figure) > 1 else platform,
+        drawn.caption,
     )
-    heading = f"{what}, {platform}" if len(cases[0].experiment.figure) > 1 else platform
-    return [Chart(heading, drawn.caption, picture)]
 
 
 def _what(case: Case, drawn: Drawn) -> str:

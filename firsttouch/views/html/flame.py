@@ -15,8 +15,7 @@ from typing import NamedTuple
 from firsttouch.analysis.changes import units_of
 from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import INSTRUCTIONS, USER, profiles_of
-from firsttouch.views.html.charts import Picture
-from firsttouch.views.html.svg import CHARACTER, Drawing, shorten
+from firsttouch.views.html.svg import CHARACTER, Drawing, Picture, shorten
 from firsttouch.views.profile import UNITS, case_title, frame_label, signed
 
 _ROW = 18.0
@@ -78,33 +77,24 @@ def tree_of(name: str, stacks: Mapping[tuple[str, ...], Sequence[float]]) -> Box
 
 def draw_flames(root: Box, width: float, head: float, look: Callable[[Box], Look]) -> Drawing:
     """Return the drawing of a tree, callers above what they call, below `head` units of room."""
-    scale = width / (root.room or 1.0)
-    drawing = Drawing(width, head + _rows(root, scale) * _ROW)
-    _draw(drawing, root, (0.0, head), scale, look)
+    drawing = Drawing(width, head)
+    _draw(drawing, root, (0.0, head), width / (root.room or 1.0), look)
     return drawing
-
-
-def _shown(box: Box, scale: float) -> list[Box]:
-    return [called for called in box.called.values() if called.room * scale >= _NARROWEST]
-
-
-def _rows(box: Box, scale: float) -> int:
-    return 1 + max((_rows(called, scale) for called in _shown(box, scale)), default=0)
 
 
 def _draw(
     drawing: Drawing, box: Box, at: tuple[float, float], scale: float, look: Callable[[Box], Look]
 ) -> None:
     x, y = at
+    drawing.height = max(drawing.height, y + _ROW)
     width = box.room * scale
     kind, label, tip = look(box)
     drawing.rect(x, y, width, _ROW - 1, kind, tip)
     if width > 4 * CHARACTER:
         drawing.text(x + 3, y + 13, shorten(label, width - CHARACTER), "t flame-t")
     x += max(box.itself) * scale
-    shown = _shown(box, scale)
     for _, called in sorted(box.called.items()):
-        if called in shown:
+        if called.room * scale >= _NARROWEST:
             _draw(drawing, called, (x, y + _ROW), scale, look)
         x += called.room * scale
 

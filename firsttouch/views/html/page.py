@@ -22,10 +22,10 @@ from firsttouch.quantities import format_number_of
 from firsttouch.views.answers import answer, published_table
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import comparison_tables
-from firsttouch.views.html.charts import Chart, Picture
 from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.style import arm_style, page_style, picture_style
+from firsttouch.views.html.svg import Picture
 from firsttouch.views.profile import case_title, function_tables
 from firsttouch.views.rows import (
     QUICK,
@@ -64,7 +64,7 @@ class Section:
     anchor: str
     title: str
     words: Sequence[str] = ()
-    figures: Sequence[Chart] = ()
+    figures: Sequence[Picture] = ()
     tables: Sequence[Table] = ()
     commands: Sequence[str] = ()
     folded: bool = False
@@ -89,7 +89,7 @@ def render(dataset: Dataset, profiled: Mapping[str, Sequence[Case]] | None = Non
     sections.append(Section("provenance", "Provenance", [_ORIGINS], tables=[origins(dataset)]))
     title = f"{'; '.join(each.meaning for each in tried)} against {BASE}" if tried else _TITLE
     return page_template("report.html.j2").render(
-        style=Markup(page_style(dataset.catalog)),
+        style=Markup(page_style(*arm_style(dataset.catalog))),
         title=title,
         about=f"{'; '.join(map(str, dataset.platforms()))}: "
         f"{format_number_of(len(dataset.results()), 'cells')}, each a run of one kernel",
@@ -106,7 +106,7 @@ def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> 
         yield Section(f"changes-{place}", both.title, both.notes, tables=tables)
         functions = list(function_tables(cases, changed.arm))
         flames = [
-            Chart(picture.title, "", picture)
+            picture
             for number, case in enumerate(cases)
             if (picture := profile_flames(case, f"flame-{place}-{number}"))
         ]
@@ -145,7 +145,7 @@ def _experiment(
     platforms: Sequence[tuple[Sequence[Case], Sequence[Row]]], name: str,
 ) -> Section:  # fmt: skip
     words = [experiment.question, *(f"Published: {each}." for each in experiment.cited)]
-    figures: list[Chart] = []
+    figures: list[Picture] = []
     tables, commands = [], []
     for index, (cases, every) in enumerate(platforms):
         figures += figures_of(dataset, cases, f"{name}-{index}")
@@ -220,16 +220,15 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
     for cases, _ in by_experiment(dataset):
         command, name = measuring_command(cases, dataset.further), cases[0].experiment.name
         for figure in figures_of(dataset, cases, name):
-            files[f"{name}-{_slug(figure.heading)}.svg"] = _picture(
-                dataset, figure.picture, command, f"{figure.picture.description} {figure.caption}"
-            )
+            file = f"{name}-{_slug(figure.heading)}.svg"
+            files[file] = _file_of(dataset, figure, command)
     return files
 
 
 def flame_graphs(dataset: Dataset) -> dict[str, str]:
     return {
-        f"profile-{_slug(case_title(case))}.svg": _picture(
-            dataset, picture, case.command(list(case.arms)[-1]), picture.description
+        f"profile-{_slug(case_title(case))}.svg": _file_of(
+            dataset, picture, case.command(list(case.arms)[-1])
         )
         for case in dataset.cases
         if (picture := profile_flames(case))
@@ -240,7 +239,6 @@ def _slug(words: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
 
 
-def _picture(dataset: Dataset, picture: Picture, command: str, description: str) -> str:
-    foot = f"{command} --quick" if dataset.quick else command
+def _file_of(dataset: Dataset, picture: Picture, command: str) -> str:
     style = picture_style(picture.drawing.shapes, *arm_style(dataset.catalog))
-    return picture.drawing.document(picture.title, foot, description, style)
+    return picture.document(f"{command} --quick" if dataset.quick else command, style)

@@ -35,13 +35,8 @@ def symbols(catalog: Catalog, arms: Iterable[str]) -> Symbols:
 
 def _arm_kinds(catalog: Catalog) -> list[tuple[str, Arm]]:
     """Return a class for each arm: a number, because a name may not be a valid class."""
-    ordered = sorted(catalog.arms.values(), key=lambda arm: catalog.arm_order(arm.name))
-    return [(f"m-{place}", arm) for place, arm in enumerate(ordered, 1)]
-
-
-def page_style(catalog: Catalog) -> str:
-    rules, light, dark = arm_style(catalog)
-    return "\n".join([armless_style(light, dark), rules])
+    ordered = sorted(catalog.arms, key=catalog.arm_order)
+    return [(f"m-{place}", catalog.arms[name]) for place, name in enumerate(ordered, 1)]
 
 
 def arm_style(catalog: Catalog) -> tuple[str, Colors, Colors]:
@@ -62,16 +57,15 @@ def arm_style(catalog: Catalog) -> tuple[str, Colors, Colors]:
     return "\n".join(rules), light, dark
 
 
-def armless_style(light: Colors | None = None, dark: Colors | None = None) -> str:
-    """Return the style sheet of a page whose figures show no arms; more colours may be added."""
-    light, dark = light or {}, dark or {}
+def page_style(rules: str, light: Colors, dark: Colors) -> str:
+    """Return the style sheet of a page; `rules` and their colours are added."""
     return "\n".join([
         _sheet("report.css"),
-        ":root { color-scheme: light dark; }",
         _root({**_LIGHT, **light}),
         f"@media (prefers-color-scheme: dark) {{ {_root({**_DARK, **dark})} }}",
         f"@media print {{ {_root({**_LIGHT, **light})} }}",
         _sheet("figure.css"),
+        rules,
     ])  # fmt: skip
 
 

@@ -7,7 +7,7 @@ Shapes and text have classes, and the page's style colours them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -132,36 +132,53 @@ class Drawing:
             x += 16 + CHARACTER * len(arm) + 18
         return y - first
 
-    def svg(self, name: str, title: str, description: str) -> Markup:
-        """Return the picture as an element called `name`, with `description` as alternative."""
-        return Markup(
-            f'<svg role="img" viewBox="0 0 {number(self.width)} {number(self.height)}" '
-            f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title)}" '
-            f'aria-describedby="{name}-d"><desc id="{name}-d">{_escape(description)}</desc>'
-            f"{''.join(self._parts)}</svg>"
-        )
-
     @property
     def shapes(self) -> str:
         return "".join(self._parts)
 
-    def document(self, title: str, foot: str, description: str, style: str) -> str:
-        """Return the picture as a file, between a title and a last line.
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing with its title, and with its description for those who cannot see it.
+
+    `name` tells it from the others on a page, which has `heading`, or else the title, above it.
+    """
+
+    name: str
+    title: str
+    description: str
+    drawing: Drawing
+    heading: str = ""
+    caption: str = ""
+
+    def __html__(self) -> Markup:
+        of = self.drawing
+        return Markup(
+            f'<svg role="img" viewBox="0 0 {number(of.width)} {number(of.height)}" '
+            f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(self.title)}" '
+            f'aria-describedby="{self.name}-d">'
+            f'<desc id="{self.name}-d">{_escape(self.description)}</desc>{of.shapes}</svg>'
+        )
+
+    def document(self, foot: str, style: str) -> str:
+        """Return the picture as a file, between its title and `foot`.
 
         It asks for nothing outside itself.
         """
-        frame = Drawing(self.width + 2 * _MARGIN, self.height + 2 * (_MARGIN + _TEXT_LINE))
+        of = self.drawing
+        frame = Drawing(of.width + 2 * _MARGIN, of.height + 2 * (_MARGIN + _TEXT_LINE))
         width, height = number(frame.width), number(frame.height)
         frame._parts.append(f'<rect class="paper" width="{width}" height="{height}"/>')
-        frame.text(_MARGIN, _MARGIN + 12, shorten(title, self.width), "t strong")
+        frame.text(_MARGIN, _MARGIN + 12, shorten(self.title, of.width), "t strong")
         at = f"{number(_MARGIN)} {number(_MARGIN + _TEXT_LINE)}"
-        frame._parts.append(f'<g transform="translate({at})">{self.shapes}</g>')
-        frame.text(_MARGIN, frame.height - _MARGIN, shorten(foot, self.width), "t dim")
+        frame._parts.append(f'<g transform="translate({at})">{of.shapes}</g>')
+        frame.text(_MARGIN, frame.height - _MARGIN, shorten(foot, of.width), "t dim")
+        description = f"{self.description} {self.caption}".rstrip()
         return (
             "<!-- SPDX-License-Identifier: GPL-2.0 -->\n"
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title description">\n'
-            f'<title id="title">{_escape(title)}</title>\n'
+            f'<title id="title">{_escape(self.title)}</title>\n'
             f'<desc id="description">{_escape(description)}</desc>\n'
             f"<style>\n{_escape(style)}\n</style>\n" + "\n".join(frame._parts) + "\n</svg>\n"
         )
@@ -208,13 +225,12 @@ def round_up(value: float) -> float:
     return next(digit * power for digit in (1, 2, 5, 10) if value <= digit * power * (1 + 1e-9))
 
 
-def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
+def scale_for(values: Sequence[float], start: float, end: float) -> Scale:
     """Return an axis for counts: linear from 0, or logarithmic if they span a large factor."""
-    every = list(values)
-    top = max(every, default=1.0)
-    low = min((value for value in every if value >= _LEAST), default=top)
+    top = max(values)
+    low = min((value for value in values if value >= _LEAST), default=top)
     if top <= low * _SPAN:
-        return Scale(0.0, round_up(top) if top > 0 else 1.0, start, end)
+        return Scale(0.0, round_up(top), start, end)
     return Scale(low, top, start, end, True)
 
 
