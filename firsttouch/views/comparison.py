@@ -8,7 +8,7 @@ results: first whether they are comparable, then what changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from rich.console import Console
 
@@ -157,15 +157,15 @@ _Pair = tuple[Case, Measurement, Measurement]
 def compare(a: Dataset, b: Dataset) -> Comparison:
     """Return the comparison of two sets.
 
-    If each set has only one release, the releases may differ; so may the
-    machines. Raises UserError if the sets have no cell in common.
+    If each set has only one release, the releases may differ; so may the machines and the
+    settings. Raises UserError if the sets have no cell in common.
     """
-    releases, machines = (
-        all(len({getattr(case.platform, what) for case in each.cases}) == 1 for each in (a, b))
-        for what in ("release", "machine")
-    )
-    ours = _cells(a, releases=releases, machines=machines)
-    theirs = _cells(b, releases=releases, machines=machines)
+    free = [
+        what
+        for what in ("release", "machine", "setting")
+        if all(len({getattr(case.platform, what) for case in each.cases}) == 1 for each in (a, b))
+    ]
+    ours, theirs = _cells(a, free), _cells(b, free)
     pairs = [
         (case, measured, theirs[key][1]) for key, (case, measured) in ours.items() if key in theirs
     ]
@@ -194,13 +194,12 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
 
 
 def _cells(
-    dataset: Dataset, *, releases: bool, machines: bool
+    dataset: Dataset, free: Sequence[str]
 ) -> dict[tuple[object, ...], tuple[Case, Measurement]]:
-    """Return the cells by what tells them apart; release or machine do not if they may differ."""
+    """Return the cells by what tells them apart; of a platform, not what is `free` to differ."""
     return {
         (
-            "" if releases else case.platform.release,
-            "" if machines else case.platform.machine,
+            replace(case.platform, **dict.fromkeys(free, "")),
             case.experiment.name,
             tuple(sorted(case.params.items())),
             arm,
@@ -233,6 +232,7 @@ def _facts(measured: Measurement) -> dict[str, str]:
     return {
         "kernel": made.kernel_version,
         "machine": measured.result.cell.machine,
+        "setting": measured.result.cell.setting or "none",
         "kernel command line": made.boot,
         "QEMU": made.qemu,
         "compiler": made.compiler,
@@ -248,6 +248,7 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
         ours, theirs = a.result.cell, b.result.cell
         experiment, arm = case.experiment, ours.arm
         release, machine = _both(ours.release, theirs.release), _both(ours.machine, theirs.machine)
+        setting = _both(ours.setting, theirs.setting)
         # The table's title has the experiment.
         name = cell_name(experiment, case.params).removeprefix(f"{experiment.name} ")
         for metric in experiment.metrics:
@@ -261,6 +262,7 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
                     "arm": arm,
                     "release": release,
                     "machine": machine,
+                    "setting": setting,
                     "metric": metric.name,
                     "unit": metric.unit,
                 },
@@ -274,13 +276,13 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
                     format_change(change),
                 ),
                 before != after,
-                (experiment.name, f"({release}, {machine})"),
+                (experiment.name, f"({', '.join(filter(None, (release, machine, setting)))})"),
                 metric.shown,
             )
 
 
 def _both(a: str, b: str) -> str:
-    return a if a == b else f"{a} against {b}"
+    return a if a == b else f"{a or 'no setting'} against {b or 'no setting'}"
 
 
 def _judge(differences: Sequence[Difference], lines: Sequence[Line], cells: int) -> str:

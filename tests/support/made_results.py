@@ -33,6 +33,7 @@ class Made:
     missing: Mapping[str, str] = field(default_factory=dict)
     release: str = "6.12"
     machine: str = "neoverse-n1"
+    setting: str = ""
     kernel_version: str = "6.12.1"
     qemu: str = "QEMU emulator version 7.2.22"
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +42,8 @@ class Made:
 
     def result(self) -> Result:
         """Return the result of the cell, whose command printed one line."""
-        cell = Cell(self.release, self.arm, self.machine, self.experiment, self.params)
+        platform = self.release, self.arm, self.machine
+        cell = Cell(*platform, self.experiment, self.params, setting=self.setting)
         line = {"metrics": self.metrics, "unavailable": self.missing, **self.more}
         image = ("a" if self.arm in ("stock", "thp-madvise", "mthp-16k", "mthp-64k") else "b") * 64
         made = Provenance(

@@ -18,7 +18,8 @@ _OTHER = "9" * 64
 
 def _results() -> list[Made]:
     plan = made_results.plan(EXPERIMENTS, ["populate"], page="4k")
-    return [made for made in plan if made.params["by"] in ("store", "ldadd")]
+    made = [each for each in plan if each.params["by"] in ("store", "ldadd")]
+    return [replace(each, setting=setting) for setting in ("", "kpti-off") for each in made]
 
 
 def _compared(tmp_path: Path, a: Sequence[Made], b: Sequence[Made]) -> Comparison:
@@ -32,9 +33,9 @@ def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) 
     ]
     same = _compared(tmp_path / "same", _results(), _results())
     assert not same.differences and not same.contradictory
-    assert "all 12 figures are equal" in same.sentences[0]
+    assert "all 24 figures are equal" in same.sentences[0]
     compared = _compared(tmp_path, _results(), other)
-    assert "2 of 12 figures differ: these runs were not identical" in compared.sentences[0]
+    assert "4 of 24 figures differ: these runs were not identical" in compared.sentences[0]
     assert compared.contradictory
     assert {line.names[1:] for line in compared.lines if line.changed} == {("on", "page_faults")}
 
@@ -62,4 +63,4 @@ def test_a_difference_is_named(tmp_path: Path, changed: dict[str, Any], differs:
 def test_cells_of_one_side_only_are_counted_and_left_out(tmp_path: Path) -> None:
     compared = _compared(tmp_path, _results(), _results()[:1])
     same, only = compared.sentences
-    assert "1 cell made" in same and only == "3 cells are in A only and not compared."
+    assert "1 cell made" in same and only == "7 cells are in A only and not compared."
