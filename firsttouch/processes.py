@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from firsttouch.errors import HostError
 
-_KILL_WITH_PARENT = Path(__file__).with_name("kill_with_parent.py")
+# A shell that runs a command, and that gets a signal when its parent ends in any way: then it
+# kills the process group that it leads.
+_WITH_PARENT = (
+    "setpriv", "--pdeathsig", "TERM",
+    "sh", "-c", "trap 'kill -KILL 0' TERM; \"$@\" & wait $!", "sh",
+)  # fmt: skip
 
 
-@contextmanager
+@contextlib.contextmanager
 def child_process(
     command: Sequence[str | Path],
     *,
@@ -26,24 +31,24 @@ def child_process(
     """Run `command` in the background while the context lasts; `env` is as of `output`.
 
     `stdout` gets its errors, too. The process has the command's `wait` and `returncode`. Leaving
-    the context in any way, and the death of this process, kill the command and all processes that
-    it started.
+    the context in any way, and the death of this thread, kill the command and all processes that
+    it started. No signal from the terminal reaches them.
     """
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_KILL_WITH_PARENT), *map(str, command)],
+        [*_WITH_PARENT, *map(str, command)],
         env=_environment(env),
-        stdin=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        start_new_session=True,
     ) as process:
         try:
             yield process
         finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait()
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def output(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Progress of long steps: one line of a terminal for all of them, a line now and then elsewhere."""
+"""Progress of long steps: one line of a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import NoReturn
 
 from rich.console import Console
@@ -41,15 +41,17 @@ class Step:
         when = f"for {format_duration(spent)}"
         # The first seconds of a step are set-up and give no rate.
         if self.done and spent >= 3:
-            rest = max(self.total - self.done, 0)
-            when = f"about {format_duration(spent / self.done * rest)} left"
+            when = f"about {format_duration(spent / self.done * (self.total - self.done))} left"
         return f"{self.title}: {self.done:,} of {format_number_of(self.total, self.unit)}, {when}"
+
+    def text(self) -> Text:
+        return Text(self.line(), no_wrap=True, overflow="ellipsis")
 
     def at(self, done: int) -> None:
         """Report that `done` units are done in all."""
-        self.done = done
         # The total is an estimate for some steps; never show 101 of 100.
         self.total = max(self.total, done)
+        self.done = done
         if not self._console.is_terminal and time.monotonic() - self._said >= _LINE_EVERY:
             self._said = time.monotonic()
             self._console.print(self.line(), markup=False)
@@ -63,32 +65,20 @@ class Reporter:
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or PipeConsole(stderr=True, highlight=False, soft_wrap=True)
-        self._steps: list[Step] = []
 
     def say(self, message: str) -> None:
         self.console.print(message, markup=False)
 
     @contextmanager
     def step(self, title: str, unit: str, total: int) -> Iterator[Step]:
-        """Report a step, which may be one of another, while the context lasts."""
+        """Report a step, which is part of no other one, while the context lasts."""
         step = Step(self.console, title, unit, total)
-        shown: AbstractContextManager[object] = nullcontext()
-        if not self.console.is_terminal:
+        drawn = self.console.is_terminal
+        if not drawn:
             self.say(f"{title}: {format_number_of(total, unit)}")
-        elif not self._steps:
-            # Its thread draws the line of all steps.
-            shown = Live(get_renderable=self._line, console=self.console, transient=True)
-        self._steps.append(step)
-        try:
-            with shown:
-                yield step
-        finally:
-            self._steps.remove(step)
+        with Live(
+            get_renderable=step.text, console=self.console, transient=True, auto_refresh=drawn
+        ):
+            yield step
         took = format_duration(time.monotonic() - step.started)
-        # A step whose unit is the second needs no second figure.
-        did = "" if unit == "s" else f", {format_number_of(step.done, unit)}"
-        self.say(f"{title}: done{did} in {took}")
-
-    def _line(self) -> Text:
-        words = "; ".join(step.line() for step in list(self._steps))
-        return Text(words, no_wrap=True, overflow="ellipsis")
+        self.say(f"{title}: done, {format_number_of(step.done, unit)} in {took}")

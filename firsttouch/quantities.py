@@ -50,8 +50,7 @@ def format_change(percent: float | None) -> str:
 
 def format_number_of(number: int, unit: str) -> str:
     """Return a number of things, `unit` in the plural: ``1 cell``, ``2,048 cells``."""
-    singular = number == 1 and unit.endswith("s") and len(unit) > 1
-    return f"{number:,} {unit[:-1] if singular else unit}"
+    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
 
 
 def format_list(names: Sequence[str], most: int = 3) -> str:

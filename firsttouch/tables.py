@@ -83,9 +83,8 @@ class Fields:
 
     def tables(self, key: str) -> list[Fields]:
         """Return the array of tables at `key`; an empty one if it is missing."""
-        tables = self.take(key, tuple[dict[str, Json], ...], ())
-        named = ((f"{self._name(key)}[{number}]", table) for number, table in enumerate(tables))
-        return [Fields(self.file, table, name) for name, table in named]
+        tables, name = enumerate(self.objects(key)), self._name(key)
+        return [Fields(self.file, table, f"{name}[{number}]") for number, table in tables]
 
     def objects(self, key: str) -> tuple[Mapping[str, Json], ...]:
         """Return the value of `key`, a list of objects, whose contents are unchecked."""

@@ -58,7 +58,7 @@ def survey_host(
     samples: list[Sample] = []
     interrupted = False
     # Start the bar's thread before _pinned(), so that it runs on another CPU.
-    with reporter.step("Surveying", "s", seconds) as step, _pinned(cpu):
+    with reporter.step("Surveying", "seconds", seconds) as step, _pinned(cpu):
         try:
             for sample, spent in run_rounds(ftbench, tasks, seconds):
                 samples.append(sample)

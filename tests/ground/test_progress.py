@@ -12,7 +12,7 @@ from firsttouch.progress import Reporter
 
 def _reporter(terminal: bool) -> tuple[Reporter, io.StringIO]:
     sink = io.StringIO()
-    return Reporter(Console(file=sink, force_terminal=terminal, width=100)), sink
+    return Reporter(Console(file=sink, force_terminal=terminal, width=100, highlight=False)), sink
 
 
 class _Clock:
@@ -46,25 +46,23 @@ def test_elsewhere_a_line_now_and_then_with_the_time_left(clock: _Clock) -> None
     assert len(lines) == 2 + 6
 
 
-def test_on_a_terminal_one_line_for_all_steps(clock: _Clock) -> None:
+def test_on_a_terminal_the_line_is_drawn_and_then_replaced(clock: _Clock) -> None:
     reporter, sink = _reporter(terminal=True)
     with reporter.step("Measuring", "cells", 54) as step:
-        with reporter.step("Unpacking", "MiB", 144):
-            clock.now = 30.0
-            step.at(27)
-            line = reporter._line().plain
-        assert line == (
-            "Measuring: 27 of 54 cells, about 30 s left; Unpacking: 0 of 144 MiB, for 30 s"
-        )
+        clock.now = 30.0
+        assert step.line() == "Measuring: 0 of 54 cells, for 30 s"
+        step.at(27)
     text = sink.getvalue()
-    assert "27 of 54 cells, about 30 s left" in text
+    assert "Measuring: 27 of 54 cells, about 30 s left" in text
+    assert text.endswith("Measuring: done, 27 cells in 30 s\n")
     assert "\x1b[" in text
 
 
 def test_a_step_that_fails_leaves_the_line(clock: _Clock) -> None:
-    reporter, _ = _reporter(terminal=True)
+    reporter, sink = _reporter(terminal=True)
     with pytest.raises(OSError, match="gone"), reporter.step("Measuring", "cells", 54):
         raise OSError("gone")
-    assert reporter._line().plain == ""
     with reporter.step("Again", "cells", 1) as step:
         step.advance()
+    assert "Measuring: done" not in sink.getvalue()
+    assert sink.getvalue().endswith("Again: done, 1 cell in 0 s\n")
