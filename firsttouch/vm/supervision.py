@@ -77,7 +77,7 @@ def run_guest(
         (scratch / RESULTS).write_bytes(b"")
         complaint = _supervise(guest, scratch, log, silence, deadline, stop)
         if not splats:
-            _check_log(log)
+            _check_log(log, mixed=bool(guest.archive))
         commands = read_channel((scratch / RESULTS).read_bytes().decode(errors="replace"))
         if complaint or commands is None:
             for directory in (scratch, log.parent):
@@ -133,9 +133,14 @@ def splats_in(log: Iterable[str]) -> list[str]:
     return [line.strip() for line in log if any(mark in line for mark in _SPLATS)]
 
 
-def _check_log(log: Path) -> None:
-    """Raise GuestError if the kernel complains, or a word of its command line has no effect."""
+def _check_log(log: Path, *, mixed: bool) -> None:
+    """Raise GuestError if the kernel complains, or a word of its command line has no effect.
+
+    If a program's output is `mixed` into the log, what has no time is not the kernel's.
+    """
     text = log.read_text(errors="replace")
+    if mixed:
+        text = "\n".join(re.findall(r"\[ *\d+\.\d+\].*", text))
     if splats := splats_in(text.splitlines()):
         raise GuestError(f"the guest's kernel reported an error: {splats[0]}", log_end(log))
     said = _UNKNOWN.findall(text)

@@ -48,6 +48,11 @@ def test_a_kernel_that_complains_has_no_results_unless_that_is_expected(
         run_guest(guest, tmp_path / "log")
     assert error.value.detail == log.splitlines()
     assert run_guest(guest, tmp_path / "log", splats=True).commands
+    program = replace(guest, archive=tmp_path / "log")
+    with pytest.raises(GuestError, match="WARNING: CPU: 0"):
+        run_guest(program, tmp_path / "log")
+    qemu.answer(_DONE, log="[ 1.0] init: command 0\nWARNING: of a program\n")
+    assert run_guest(program, tmp_path / "log").commands
 
 
 _UNKNOWN = 'Unknown kernel command line parameters "fault_ahed=64 nokaslr a", will be passed to'
