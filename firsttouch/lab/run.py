@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,11 +109,12 @@ def run_guests(
 
 @dataclass(frozen=True)
 class RunResults:
-    """What came of a run: results in the order of the request, and each failed cell's error."""
+    """What came of a run: results in the request's order, failed cells, whether a guest `ran`."""
 
     results: tuple[Result, ...]
     catalog: Catalog
     failures: tuple[tuple[Cell, GuestError], ...]
+    ran: bool
 
 
 def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResults:
@@ -152,7 +153,7 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResu
 
 def collect(
     plan: Plan,
-    stored: Iterable[tuple[Job, Sequence[Result] | GuestError | None]],
+    stored: Sequence[tuple[Job, Sequence[Result] | GuestError | None]],
     failed: Mapping[str, GuestError],
 ) -> RunResults:
     """Return what came of jobs: of those that the store did not have, what it has now."""
@@ -169,6 +170,7 @@ def collect(
         tuple(results[cell.identity] for cell in plan.cells if cell.identity in results),
         plan.catalog,
         tuple((cell, errors[cell.identity]) for cell in plan.cells if cell.identity in errors),
+        any(before is None for _, before in stored),
     )
 
 

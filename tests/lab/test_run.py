@@ -79,7 +79,7 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     fake_lab.run(first)
     fake_lab.ran.clear()
     guarded = list(fake_lab.guarded)
-    fake_lab.run(other)
+    assert not fake_lab.run(other).ran
     assert not fake_lab.ran
     assert fake_lab.guarded == guarded
     assert [guest.cpus for guest in guarded] == [1]
