@@ -37,6 +37,8 @@ _SUITE = "trixie"
 _DEBIAN = "debian"
 # The limit of the program's and the kernel's instructions.
 _ALL = "instructions"
+# Of a command: MAX_WORDS of bench/experiments/count.c.
+_MOST_WORDS = 1024
 # Seconds without a byte of a pipe after which a message says what is waited for.
 _SILENCE = 1.0
 
@@ -82,10 +84,12 @@ def programs_of(
     Raises UserError if the options contradict each other.
     """
     words = tuple(options.command)
-    if not words:
+    own = Path(*words[:1])
+    if not own.name:
         raise UserError("no command: write it after --, such as: firsttouch count -- perl -e 1")
+    if len(words) > _MOST_WORDS:
+        raise UserError(f"{len(words):,} words, where {_MOST_WORDS:,} fit: put them into a script.")
     exclude(options, "packages", "root")
-    own = Path(words[0])
     # An absolute path is one of the root, where that has more than the libraries.
     mine = "/" in words[0] and not (own.is_absolute() and (options.packages or options.root))
     copies = (*options.copy, *[own] * (mine and own.is_file()))
@@ -93,8 +97,9 @@ def programs_of(
         words = (f"./{own.name}", *words[1:])
     elif mine and options.root:
         words = (f"/{own}", *words[1:])
-    names = options.packages or ("libc6" if "/" in words[0] else own.name)
-    packages = None if options.root else Packages(_SUITE, tuple(names.split(",")))
+    names = (options.packages or "").replace(",", " ").split()
+    names = names or ["libc6" if "/" in words[0] else own.name]
+    packages = None if options.root else Packages(_SUITE, tuple(names))
     read = _standard_input(reporter) if reads else None
     guest = options.cpus, options.memory, read, options.nodes
     return [UserProgram(words, packages, root, copies, *guest) for root in options.root or [None]]
@@ -146,8 +151,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         )  # fmt: skip
         outcome = run_lab(request, contract, reporter)
         status |= print_failures(outcome, request)
-        # A guest whose counts are stored has none.
-        logs += [str(request.out / "log")] * (request.out / "log").is_dir()
+        logs += [str(request.out / "log")] * outcome.ran
         traced = {
             each.cell.arm: each for each in outcome.results if each.cell.params[PROCESSES] == YES
         }

@@ -109,6 +109,8 @@ def _value(name: str, metavar: str, text: str) -> object:
         case "FILE" | "FOLDER" | "PATH":
             if not Path(text).exists():
                 raise UserError(f"{name} {text} does not exist: give one that does.")
+            if metavar != "PATH" and Path(text).is_dir() != (metavar == "FOLDER"):
+                raise UserError(f"{name} {text} is no {metavar.lower()}: give one.")
             return Path(text)
         case "A" | "B" | "DIR" | "TREE":
             return Path(text)

@@ -123,6 +123,8 @@ class _ArmOption(argparse.Action):
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     check_time(options)
+    if options.command and (options.bisect or options.experiment):
+        raise UserError("a command is an experiment itself: drop --bisect and --experiment.")
     if options.bisect:
         if options.wanted or options.fail_if:
             raise UserError("--bisect takes commits as they are: drop patches and --fail-if.")
@@ -139,11 +141,9 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return lab.print_plan(request, contract, reporter)
     outcome, dataset, report = lab.measure(request, contract, reporter)
     tried = changes(dataset)
-    cases, flames, status = (
-        defaultdict[str, list[Case]](list),
-        defaultdict[str, list[Path]](list),
-        0,
-    )
+    cases = defaultdict[str, list[Case]](list)
+    flames = defaultdict[str, list[Path]](list)
+    status = 0
     for changed in tried:
         for side, cell in changed.examples().items():
             again = example(request, dataset.catalog.arms[changed.arm], side, cell.case)
