@@ -125,8 +125,8 @@ def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
     for part in _needed(word, data) if isinstance(data, Path) else ():
         if posixpath.basename(part) not in by_name:
             raise UserError(
-                f"{word} needs {part}, which the root directory of the guest lacks: add its "
-                "package by --packages, or link the program statically."
+                f"{word} needs {part}, which the root directory of the guest lacks: add it to "
+                "your --root, or its package by --packages, or link the program statically."
             )
 
 
@@ -177,7 +177,7 @@ def _record(number: int, name: str, mode: int, data: bytes) -> bytes:
     links = 2 if stat.S_ISDIR(mode) else 1
     # The only device is the console.
     device = (5, 1) if stat.S_ISCHR(mode) else (0, 0)
-    path = name.encode() + b"\0"
+    path = os.fsencode(name) + b"\0"
     fields = (number, mode, 0, 0, links, 0, len(data), 0, 0, *device, len(path), 0)
     header = b"070701" + b"".join(b"%08X" % field for field in fields) + path
     # Name and data end at multiples of four.

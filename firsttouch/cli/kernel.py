@@ -171,7 +171,7 @@ def _guest(options: argparse.Namespace, reporter: Reporter) -> int:
         memory=options.memory,
     )  # fmt: skip
     files: dict[str, Member] = {
-        "init": (PROGRAM, _init(options.exec, f"{name} {arm.name}").encode()),
+        "init": (PROGRAM, os.fsencode(_init(options.exec, f"{name} {arm.name}"))),
         "bin/busybox": (PROGRAM, busybox),
         "ftbench": (PROGRAM, BENCH.obtain(reporter)),
         "share": (stat.S_IFDIR | 0o755, b""),

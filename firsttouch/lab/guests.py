@@ -145,7 +145,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, place: Callable[[Part], Path]) -
     }
     # The scripts of these cells alone: others must not change the key.
     for name in sorted({str(cell.params["program"]) for cell in cells if experiment.scripts}):
-        files[f"{_SCRIPTS}/{name}"] = experiment.scripts[name].encode()
+        files[f"{_SCRIPTS}/{name}"] = os.fsencode(experiment.scripts[name])
     disk: FileDisk | RootDisk | None = None
     if experiment.file_size:
         disk = FileDisk(int(first.params[experiment.file_size]))

@@ -85,6 +85,7 @@ def test_an_archive_holds_links_modes_and_copies(tmp_path: Path, own_cache: Path
     (root / "etc/script").write_text("#!/etc/script\n")
     (root / "etc/script").chmod(0o700)
     (root / "etc/link").symlink_to("script")
+    (root / "etc/\udcff").touch()
     (tmp_path / "data").write_bytes(b"abc")
     program = UserProgram(("/etc/link",), root=root, copies=(tmp_path / "data",))
     archive = RootArchive(program).obtain(Reporter())
