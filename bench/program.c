@@ -186,7 +186,8 @@ enum status program_measure(struct run *run, const struct command *command)
 	marker_end();
 	region_end(run);
 
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
+	/* As of a shell, it is also the status of what did not start. */
+	if (!command->ended && WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
 		return result_unavailable(run, "%s is not there, or does not run: install it",
 					  command->argv[0]);
 	if (command->ended)
