@@ -83,6 +83,11 @@ class RootArchive:
         for name in (*MOUNT_POINTS, _WORK):
             members.setdefault(name, (DIRECTORY, b""))
         for file in program.copies:
+            if program.root and file.name in members and program.words[0] == f"./{file.name}":
+                raise UserError(
+                    f"{file.name} is here and in {program.root}: write /{file.name} for that one, "
+                    "or start from another folder."
+                )
             members[f"{_WORK}/{file.name}"] = (PROGRAM, file.resolve())
         return members
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,15 +25,12 @@ def _compiled(folder: Path, compiler: str) -> Path:
 
 
 def _root(program: Path, *more: str) -> dict[str, Member]:
-    links: dict[str, Member] = {
-        "lib": (_LINK, b"usr/lib"), "bin": (_LINK, b"/usr/bin"),
-    }  # fmt: skip
-    files: dict[str, Member] = dict.fromkeys(more, (_FILE, b""))
+    links: dict[str, Member] = {"lib": (_LINK, b"usr/lib"), "bin": (_LINK, b"/usr/bin")}
     return {
         **links,
         "usr/bin/real": (_FILE, program),
         "usr/bin/a": (_LINK, b"../bin/real"),
-        **files,
+        **dict.fromkeys(more, (_FILE, b"")),
     }
 
 
@@ -77,6 +75,8 @@ def test_a_program_of_this_host(tmp_path: Path) -> None:
     program = UserProgram(("./a",), copies=(copied,))
     with pytest.raises(UserError, match="a is not for arm64"):
         RootArchive(program).obtain(Reporter())
+    with pytest.raises(UserError, match="write /a for that one"):
+        RootArchive(replace(program, root=tmp_path)).obtain(Reporter())
 
 
 def test_an_archive_holds_links_modes_and_copies(tmp_path: Path, own_cache: Path) -> None:
