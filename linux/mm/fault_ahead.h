@@ -23,7 +23,7 @@
 #define STREAM_END(stream)	((stream) & PAGE_MASK)
 #define STREAM_PAGES(stream)	offset_in_page(stream)
 /* No folio is larger. */
-#define STREAM_PAGES_MAX	(HPAGE_PMD_NR - 1)
+#define STREAM_PAGES_MAX	((1UL << HPAGE_PMD_ORDER) - 1)
 
 /* Did @stream end on the page at @addr, or on the one below or above it? */
 static __always_inline bool stream_ended_near(unsigned long stream, unsigned long addr)

@@ -6,7 +6,7 @@
 #include "fault_ahead.h"
 
 #define PAGES	1024
-#define START	BIT(20)	/* the page number of the first one, where a folio of any order begins */
+#define START	BIT(18)	/* the page number of the first one, where a folio of any order begins */
 #define STREAMS	((int)ARRAY_SIZE(((struct task_struct *)0)->fault_streams))
 
 struct area {

@@ -14,8 +14,11 @@
 #undef __always_inline
 #define __always_inline inline
 #define ARRAY_SIZE(a) ((int)(sizeof(a) / sizeof((a)[0])))
-#define min(a, b) ((a) < (b) ? (a) : (b))
-#define HPAGE_PMD_NR 512
+/* As the kernel's, of one type: on ppc64 the order is no constant. */
+#define min(a, b) ({ __typeof__(a) c = (a); __typeof__(b) d = (b); (void)(&c == &d); c < d ? c : d; })
+static unsigned long pmd_order = 9;
+#define HPAGE_PMD_ORDER pmd_order
+#define HPAGE_PMD_NR (1 << HPAGE_PMD_ORDER)
 #define swap(a, b) do { unsigned long c = (a); (a) = (b); (b) = c; } while (0)
 #define round_down(x, y) ((x) & ~((y) - 1))
 #define ilog2(x) (63 - __builtin_clzl(x))
