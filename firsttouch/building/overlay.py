@@ -116,16 +116,12 @@ def lay_over(source: KernelSource, destination: Path, patches: Sequence[Patch]) 
 
 def apply(patch: Patch, release: Release, tree: Path) -> None:
     """Apply a patch to a linked tree; a hook that does not fit is named by file and line."""
-    for name in patch.files:
-        target = tree / name
-        if target.exists():
-            raise UserError(
-                f"this source has {name} already, so the series was applied to it before: "
-                "give a source without it."
-            )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes((LINUX / name).read_bytes())
-        target.chmod((LINUX / name).stat().st_mode & 0o755)
+    if there := [name for name in patch.files if (tree / name).exists()]:
+        raise UserError(
+            f"this source has {there[0]} already, so the series was applied to it before: "
+            "give a source without it."
+        )
+    copy_files(patch.files, LINUX, tree)
     hook = patch.hook(release)
     if hook and (why := fit(hook, tree)):
         raise UserError(

@@ -55,16 +55,15 @@ class _Mail(NamedTuple):
 
 def names_in(patch: Path) -> tuple[str, ...]:
     """Return the files that a patch names; UserError if git cannot read it."""
-    done = _git_apply(patch, Path("/"), "--numstat", "-z")
-    if done.returncode:
+    listed, why = _git_apply(patch, Path("/"), "--numstat", "-z")
+    if why:
         raise UserError(
-            f"git cannot read {patch.name} ({_error(done)}): give the output of "
-            "`git format-patch` or diff."
+            f"git cannot read {patch.name} ({why}): give the output of `git format-patch` or diff."
         )
     # git names a file that moves by its new name only.
     text = patch.read_text(errors="replace")
     names = re.findall(r"^(?:rename|copy) from (.+)$", text, re.M)
-    names += [record.split("\t", 2)[2] for record in done.stdout.split("\0")[:-1]]
+    names += [record.split("\t", 2)[2] for record in listed.split("\0")[:-1]]
     for name in names:
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise UserError(
@@ -233,11 +232,11 @@ def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
 
 
 def copy_files(names: Iterable[str], tree: Path, to: Path) -> None:
-    """Copy those of the files that are in a kernel tree."""
+    """Copy those of the files that are in a kernel tree, or in linux/, with their modes."""
     for name in names:
         if (tree / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(tree / name, to / name)
+            shutil.copy(tree / name, to / name)
 
 
 def apply_patches(patches: Sequence[Path], version: str, tree: Path) -> None:
@@ -258,23 +257,21 @@ def fit(patch: Path, tree: Path) -> str:
             link.unlink()
             shutil.copy(original, link)
     # All hunks or none, at any offset, without fuzz.
-    done = _git_apply(patch, tree)
-    if done.returncode and not _git_apply(patch, tree, "--reverse", "--check").returncode:
+    _, why = _git_apply(patch, tree)
+    if why and not _git_apply(patch, tree, "--reverse", "--check")[1]:
         return "it has the change already"
-    return _error(done) if done.returncode else ""
+    return why
 
 
-def _git_apply(patch: Path, tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def _git_apply(patch: Path, tree: Path, *options: str) -> tuple[str, str]:
+    """Return what `git apply` prints, and why it fails, empty if it does not."""
     # Outside a repository: git would otherwise leave out files that are not below the current
     # directory.
     alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": str(tree.parent)}
     words = ["git", "-c", "core.quotePath=false", "apply", "--whitespace=nowarn", *options]
-    return subprocess.run(
+    done = subprocess.run(
         [*words, patch.resolve()], cwd=tree, env={**os.environ, **alone, "LC_ALL": "C"},
         capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip
-
-
-def _error(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [*done.stderr.strip().splitlines(), "git apply failed"]
-    return lines[0].removeprefix("error: ")
+    said = [*done.stderr.strip().splitlines(), "git apply failed"]
+    return done.stdout, said[0].removeprefix("error: ") if done.returncode else ""

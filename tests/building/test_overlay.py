@@ -186,6 +186,18 @@ def test_a_users_patch_that_does_not_fit_is_named_by_file_and_line(
     assert (source.tree() / _FAULT).read_text() == _ORIGINAL
 
 
+def test_a_series_names_the_mode_of_a_script(
+    source: KernelSource, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source.tree() / ".git").rmdir()
+    (source.tree() / _FAULT).chmod(0o755)
+    monkeypatch.setattr(overlay, "patches_of", lambda *_: [_FEATURE])
+    series, out = overlay.Series("feature"), tmp_path / "out"
+    (patch,) = overlay.write_series(source, series, out, "A. Developer <a@example.org>")
+    assert re.search(r"^index \w+\.\.\w+ 100755$", patch.read_text(), re.M)
+    assert re.search(r"^new file mode 100644$", patch.read_text(), re.M)
+
+
 def test_a_series_may_add_change_move_and_remove_files(
     source: KernelSource, tmp_path: Path
 ) -> None:
