@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -47,40 +47,24 @@ class Archive:
     suite: str
     keyring: str
 
-    @property
-    def source(self) -> str:
-        """The archive as an entry of a deb822 sources file; its signature decides on trust."""
-        return (
-            f"Types: deb\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
-            f"Signed-By: {self.keyring}\n"
-        )
 
+def host_archives() -> list[Archive]:
+    """Return the archives of the host's configuration whose URL or list of mirrors is Debian's.
 
-def _apt_get(
-    arguments: Sequence[str], folder: Path = Path("/")
-) -> subprocess.CompletedProcess[str]:
-    # "download" says nothing of a package that the current directory holds.
-    try:
-        return subprocess.run(
-            ["apt-get", *arguments], capture_output=True, text=True, check=False,
-            stdin=subprocess.DEVNULL, cwd=folder,
-        )  # fmt: skip
-    except FileNotFoundError:
+    Raises HostError on a host without apt.
+    """
+    if shutil.which("apt-get") is None:
         raise HostError(
             "apt-get is missing, so Debian's packages cannot be fetched: "
             "give a kernel tree by --source, and Debian's configuration by "
             "`firsttouch kernel fetch --configuration FILE`."
-        ) from None
-
-
-def host_archives() -> list[Archive]:
-    """Return the archives of the host's configuration whose URL or list of mirrors is Debian's."""
-    listed = _apt_get(
-        ["indextargets", "--no-release-info", "--format", "$(REPO_URI)|$(RELEASE)|$(SIGNED_BY)",
-         "Created-By: Packages", "Component: main"]
-    ).stdout.splitlines()  # fmt: skip
+        )
+    listed = output(
+        ["apt-get", "indextargets", "--no-release-info", "--format",
+         "$(REPO_URI)|$(RELEASE)|$(SIGNED_BY)", "Created-By: Packages", "Component: main"]
+    )  # fmt: skip
     archives = []
-    for line in listed:
+    for line in listed.splitlines():
         uri, suite, keyring = (*line.split("|"), "", "")[:3]
         if _DEBIANS.search(uri):
             # apt ends a list's name in a slash, as that of a folder.
@@ -100,14 +84,18 @@ def mirror_archive(suite: str) -> Archive:
     )
 
 
-def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list[str]:
+def private_root(archives: Sequence[Archive], architecture: str) -> list[str]:
     """Make a private root for apt with fresh lists of `archives` only; return apt's options.
 
     It has no package installed. Raises HostError if a list cannot be fetched, or is not signed.
     """
-    names = ("Architecture", "Architectures") if architecture else ()
-    more = tuple(f"-oAPT::{name}={architecture}" for name in names)
-    text = "\n".join(archive.source for archive in archives)
+    more = [f"-oAPT::{name}={architecture}" for name in ("Architecture", "Architectures")]
+    # Entries of a deb822 sources file; signatures decide on trust.
+    text = "\n".join(
+        f"Types: deb\nURIs: {archive.uri}\nSuites: {archive.suite}\nComponents: main\n"
+        f"Signed-By: {archive.keyring}\n"
+        for archive in archives
+    )
     root = store_root() / "apt" / digest([text, *more])[:16]
     for folder in ("lists/partial", "cache/archives/partial"):
         (root / folder).mkdir(parents=True, exist_ok=True)
@@ -124,14 +112,14 @@ def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list
     with locked(root / "lock", lambda: None):
         write_atomically(root / "mirror.sources", text)
         write_atomically(root / "status", "")
-        done = _apt_get([*options, "-oAPT::Update::Error-Mode=any", "update"])
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:"))]
-        raise HostError(
-            f"apt could not fetch the signed lists of {archives[0].uri} {archives[0].suite}: "
-            "check the network and this host's package sources.",
-            said[-5:],
-        )
+        try:
+            output(["apt-get", *options, "-oAPT::Update::Error-Mode=any", "update"])
+        except HostError as error:
+            raise HostError(
+                f"apt could not fetch the signed lists of {archives[0].uri} {archives[0].suite}: "
+                "check the network and this host's package sources.",
+                error.detail,
+            ) from None
     return options
 
 
@@ -157,7 +145,7 @@ Files = tuple[Package, ...]
 
 @dataclass(frozen=True)
 class Closure:
-    """Packages of Debian's by `names`, for its `architecture`, or for this host.
+    """Packages of Debian's by `names`, for its `architecture`.
 
     They come from the host's own archives, or else from the first of `suites` of its mirror that
     has them. With `closure` they are of that suite in any case, with all that they depend on. A
@@ -166,7 +154,7 @@ class Closure:
 
     names: tuple[str, ...]
     suites: tuple[str, ...] = ()
-    architecture: str = ""
+    architecture: str = ARM64
     closure: bool = False
     note: str = ""
 
@@ -188,8 +176,7 @@ class Closure:
             return ()
 
     def remember(self, files: Files) -> None:
-        noted = {"files": [asdict(file) for file in files]}
-        write_atomically(self._pointer, dump_json(noted))
+        write_atomically(self._pointer, dump_json({"files": [asdict(file) for file in files]}))
 
     def find(self) -> tuple[Files, list[str]]:
         """Return the newest version of the packages, and the words by which apt-get fetches them.
@@ -199,18 +186,20 @@ class Closure:
         command = [*_INSTALL, "--download-only"] if self.closure else ["download"]
         own = [] if self.closure else [host_archives()]
         detail: list[str] = []
-        for archives in (*own, *([mirror_archive(suite)] for suite in self.suites)):
-            if not archives:
+        for archives in filter(None, (*own, *([mirror_archive(name)] for name in self.suites))):
+            words = ["apt-get", *private_root(archives, self.architecture), *command, *self.names]
+            try:
+                # "download" says nothing of a package that the current directory holds.
+                listed = output([*words, "--print-uris"], cwd=Path("/"))
+            except HostError as error:
+                detail = error.detail[-3:]
                 continue
-            words = [*private_root(archives, architecture=self.architecture), *command, *self.names]
-            listed = _apt_get([*words, "--print-uris"])
             files = tuple(
                 Package(match["file"], int(match["size"]), match["sha256"])
-                for match in _URI.finditer(listed.stdout)
+                for match in _URI.finditer(listed)
             )
-            if files and not listed.returncode:
+            if files:
                 return files, words
-            detail = listed.stderr.strip().splitlines()[-3:]
         remedy = "check the network and /etc/apt"
         if self.names[0].startswith("linux-"):
             remedy += ", or move on to another kernel by `firsttouch kernel fetch`"
@@ -275,14 +264,18 @@ def _download(words: Sequence[str], folder: Path, files: Files, reporter: Report
     check_room(folder, _UNPACKED * size)
     more = f" and {len(files) - 1} more packages" if len(files) > 1 else ""
     reporter.say(f"Fetching {files[0].name} {files[0].version}{more}, {size >> 20} MiB")
-    done = _apt_get([f"-oDir::Cache::Archives={folder}", *words], folder)
+    detail: list[str] = []
+    try:
+        output([*words, f"-oDir::Cache::Archives={folder}"], cwd=folder)
+    except HostError as error:
+        detail = error.detail
     for package in files:
         path = folder / package.file
         if not path.exists() or digest_file(path) != package.sha256:
             raise HostError(
                 f"fetching {package.file} failed: check the network, then run the same "
                 "command again, which takes the version that is there now.",
-                done.stderr.strip().splitlines()[-5:],
+                detail,
             )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from firsttouch.building.apt import Closure, Files, FromPackages, Package
-from firsttouch.building.store import Entry, read_manifest, store_root
+from firsttouch.building.store import Entry
 from firsttouch.catalog.kernels import (
     DEFAULT_ARCHITECTURE,
     Release,
@@ -30,15 +30,11 @@ from firsttouch.progress import Reporter
 
 # An image, and the addresses of its functions, beside each other.
 IMAGE, SYMBOLS = "Image", "System.map"
-# Where Debian's packages have the image: linux-image-* and linux-binary-*.
-_IMAGES = ("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz")
 # Prints a line ADDRESS TYPE NAME for each symbol of an image.
 _SYMBOL_FINDER = "vmlinux_to_elf.scripts.kallsyms_finder"
-# Debian's name for what its arm64 kernels are built for: servers in virtual
-# machines. The lab's kernels start from its configuration.
-CLOUD = "cloud-arm64"
-# The flavours that both releases have.
-FLAVOURS = (CLOUD, "arm64", "arm64-16k")
+# Debian's flavours of both releases. The first is for servers in virtual machines; the lab's
+# kernels start from its configuration.
+FLAVOURS = ("cloud-arm64", "arm64", "arm64-16k")
 
 
 @dataclass(frozen=True)
@@ -62,8 +58,8 @@ class DebianKernel(FromPackages):
         return Entry("images", recipe, f"kernel of {files[0].file}", IMAGE)
 
     def make(self, unpacked: Path, product: Path) -> None:
-        image, *_ = [image for pattern in _IMAGES for image in unpacked.glob(pattern)]
-        shutil.copyfile(image, product / IMAGE)
+        # In boot/ of linux-image-*, among the modules of linux-binary-*.
+        shutil.copyfile(next(unpacked.rglob("vmlinuz*")), product / IMAGE)
         symbols = output([sys.executable, "-m", _SYMBOL_FINDER, product / IMAGE]).splitlines()
         (product / SYMBOLS).write_text("".join(f"{line}\n" for line in sorted(symbols)))
 
@@ -119,7 +115,7 @@ class Configuration(FromPackages):
 
 
 @dataclass(frozen=True)
-class _Tree(FromPackages):
+class DebianTree(FromPackages):
     """The tree in Debian's package of a release."""
 
     release: Release
@@ -164,7 +160,7 @@ class KernelSource:
         if not self.package:
             assert self.given
             return self.given
-        made = _Tree(self.release)
+        made = DebianTree(self.release)
         if stored := made.entry((self.package,)).use():
             return stored
         # Debian may have moved on to another version.
@@ -178,20 +174,14 @@ class KernelSource:
         return made.fetch(self.reporter)
 
 
-def has_debian_source(release: Release) -> bool:
-    """Whether the store has the tree that `debian_source` returns."""
-    return bool(_Tree(release).stored())
-
-
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
     """Return the source that was fetched last, so that results stay comparable, or the newest."""
-    wanted = _Tree(release).wanted()
-    files = () if newest else wanted.last()
-    if not files:
-        files, _ = wanted.find()
-        wanted.remember(files)
-    version = re.split(r"[-~+]", files[0].version)[0]
-    return KernelSource(release, version, "package", files[0].sha256, reporter, None, files[0])
+    tree = DebianTree(release)
+    if newest or not tree.wanted().last():
+        tree.fetch(reporter)
+    (package,) = tree.wanted().last()
+    version = re.split(r"[-~+]", package.version)[0]
+    return KernelSource(release, version, "package", package.sha256, reporter, None, package)
 
 
 def user_source(path: Path, reporter: Reporter) -> KernelSource:
@@ -203,10 +193,8 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
 
 def tree_release(tree: Path) -> tuple[Release, str]:
     """Return the release whose hooks are nearest to a kernel tree, and the tree's version."""
-    try:
-        head = (tree / "Makefile").read_text(errors="replace")[:2000]
-    except OSError:
-        head = ""
+    makefile = tree / "Makefile"
+    head = makefile.read_text(errors="replace")[:2000] if makefile.is_file() else ""
     numbers = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+)", head, re.M))
     if len(numbers) < 3 or not (tree / "arch/arm64/mm/fault.c").is_file():
         raise UserError(f"{tree} holds no Linux kernel source: give the top of a kernel tree.")
@@ -226,16 +214,13 @@ def tree_release(tree: Path) -> tuple[Release, str]:
 def tree_digest(tree: Path) -> str:
     """Return the digest of all files below `tree`, computed once: a kernel has 90,000.
 
-    git knows most of a working tree's files already, and the store all of its own trees.
+    git knows most of a working tree's files already.
     """
-    if tree.parent == (store_root() / "trees").resolve() and (manifest := read_manifest(tree)):
-        return digest(manifest.recipe)
     try:
         return digest({"git tree": _git_tree(tree)})
     except HostError:
         # No git tree, or only a folder of one.
-        pass
-    return digest_files(tree, (path for path in tree.rglob("*") if path.is_file()))
+        return digest_files(tree, (path for path in tree.rglob("*") if path.is_file()))
 
 
 def _git_tree(tree: Path) -> str:

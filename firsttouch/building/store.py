@@ -96,7 +96,6 @@ def _share(root: Path) -> int:
 @dataclass(frozen=True)
 class Manifest:
     title: str
-    recipe: Mapping[str, Json]
     files: Mapping[str, str]
 
 

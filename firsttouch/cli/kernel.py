@@ -27,7 +27,6 @@ from firsttouch.building.program_root import (
 )
 from firsttouch.building.programs import BENCH
 from firsttouch.building.source import (
-    CLOUD,
     FLAVOURS,
     Configuration,
     KernelSource,
@@ -61,7 +60,7 @@ _BUILD = f"""{SOURCE}
 --arm NAME  the arm that boots it (default on)
 """
 _PACKAGE = f"""{SOURCE}
---flavour {{{",".join(FLAVOURS)}}}  Debian's configuration (default {CLOUD})
+--flavour {{{",".join(FLAVOURS)}}}  Debian's configuration (default {FLAVOURS[0]})
 --stock  build it without the features
 """
 _SERIES = f"""{SOURCE}
@@ -103,7 +102,6 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
         print(configuration.give(options.configuration, reporter))
         return 0
     source = debian_source(release, reporter, newest=True)
-    source.tree()
     configuration.fetch(reporter)
     print(source.version)
     return 0

@@ -15,7 +15,7 @@ from firsttouch.analysis.figures import Times, change_percent, timed_rows
 from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, profiles_of
 from firsttouch.building.host_tools import processors
 from firsttouch.building.programs import ftbench_list
-from firsttouch.building.source import KernelSource, has_debian_source
+from firsttouch.building.source import DebianTree, KernelSource
 from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract, parse_contract
@@ -123,7 +123,7 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     release = release_of(request)
     plan = make_plan(request, release.name, contract)
     source = None
-    if request.source or has_debian_source(release):
+    if request.source or DebianTree(release).stored():
         source = source_of(request, release, reporter)
         check_changes(parts_of(plan), source)
     builds, missing = forecast(plan, source)

@@ -182,4 +182,4 @@ def test_apt_is_not_begun_without_room(tmp_path: Path, monkeypatch: pytest.Monke
     with small_disk(tmp_path / "disk", 1 << 20):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "disk"))
         with pytest.raises(OSError, match="No space left on device"):
-            private_root([mirror_archive("trixie")])
+            private_root([mirror_archive("trixie")], "arm64")
