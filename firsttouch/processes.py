@@ -25,7 +25,7 @@ _WITH_PARENT = (
 def child_process(
     command: Sequence[str | Path],
     *,
-    env: Mapping[str, str | None] | None = None,
+    env: Mapping[str, str] | None = None,
     stdout: int | IO[str] = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[str]]:
     """Run `command` in the background while the context lasts; `env` is as of `output`.
@@ -36,7 +36,7 @@ def child_process(
     """
     with subprocess.Popen(
         [*_WITH_PARENT, *map(str, command)],
-        env=_environment(env),
+        env={**os.environ, **(env or {})},
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.STDOUT,
@@ -55,19 +55,19 @@ def output(
     command: Sequence[str | Path],
     *,
     cwd: Path | None = None,
-    env: Mapping[str, str | None] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> str:
     """Return what `command` prints on standard output.
 
-    `env` is added to the environment; a variable that is None there is unset. Raises HostError if
-    the command is missing or fails; `detail` then has the last lines that it printed.
+    `env` is added to the environment. Raises HostError if the command is missing or fails;
+    `detail` then has the last lines that it printed.
     """
     name = Path(command[0]).name
     try:
         done = subprocess.run(
             [str(part) for part in command],
             cwd=cwd,
-            env=_environment(env),
+            env={**os.environ, **(env or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -80,8 +80,3 @@ def output(
         lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines()
         raise HostError(f"{name} failed with status {done.returncode}: see below.", lines[-8:])
     return done.stdout
-
-
-def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str]:
-    merged = {**os.environ, **(changes or {})}
-    return {name: value for name, value in merged.items() if value is not None}

@@ -12,15 +12,15 @@ import functools
 import os
 import platform
 import re
+import shlex
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from firsttouch.building.store import CCACHE, store_root
 from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import HostError
-from firsttouch.files import digest, digest_file, write_atomically
+from firsttouch.files import digest, write_atomically
 from firsttouch.processes import output
 
 QEMU = "qemu-system-aarch64"
@@ -75,11 +75,6 @@ def check_plugins() -> None:
 
 
 @functools.cache
-def qemu_digest(qemu: str = QEMU) -> str:
-    return digest_file(Path(find_tool(qemu)))
-
-
-@functools.cache
 def qemu_cpus() -> tuple[str, ...]:
     lines = output([find_tool(QEMU), "-M", "virt", "-cpu", "help"]).splitlines()
     # A headline, then one indented line per CPU.
@@ -93,49 +88,43 @@ def find_tool(tool: str) -> str:
     return path
 
 
-# The user's variables that count here: the limit of the size, and whether to compile without it.
-_USERS = {"CCACHE_MAXSIZE": "8G", "CCACHE_DISABLE": None}
 # Kbuild names the source last. Standard input has to stay unread for the compiler.
-_COMPILE = rf"""for source; do :; done
+_COMPILE = r"""for source; do :; done
 [ -f "$source" ] && grep -q '\.incbin' "$source" && exec "$@"
-exec {CCACHE} "$@"
+unset {users}
+export {settings}
+exec ccache "$@"
 """
 
 
-def compilers(tree: Path, architecture: str = DEFAULT_ARCHITECTURE) -> list[str]:
-    """Return the variables of make that run a kernel's compilers through ccache, if any.
+def ccache(tree: Path, objects: Path, prefix: str) -> list[str]:
+    """Return the variables of make that run a kernel's compilers by ccache; none without it.
 
-    ccache's depend mode checks the files that a compilation included before, and preprocesses
-    nothing: a first build takes a quarter less. It does not see a new header that the compiler
-    would find earlier for the same #include, so a macro has the digest of the names that could
-    hide another (`_header_names`). Nor does it see the bytes of an .incbin: `_COMPILE`.
+    Its depend mode checks the files that a compilation included before, and preprocesses nothing:
+    a first build takes a quarter less. It does not see a new header that the compiler would find
+    earlier for the same #include, so a macro has the digest of the names that could hide another
+    (`_header_names`). Nor does it see the bytes of an .incbin: `_COMPILE`, which is put into
+    `objects`, and which leaves the user's settings out, but for the size and whether to use it.
     """
     if shutil.which(CCACHE) is None:
         return []
-    script = store_root() / CCACHE / "compile"
-    write_atomically(script, _COMPILE)
-    define = f"-DFIRSTTOUCH_HEADERS={_header_names(tree)}"
-    compilers = {"CC": f"{cross_compile(architecture)}gcc", "HOSTCC": "gcc"}
-    return [f"{name}=sh {script} {compiler} {define}" for name, compiler in compilers.items()]
-
-
-def cache_environment(architecture: str = DEFAULT_ARCHITECTURE) -> dict[str, str | None]:
-    """Return the environment in which ccache builds a kernel, without the user's settings."""
-    if shutil.which(CCACHE) is None:
-        return {}
-    folder = store_root() / CCACHE
+    folder, script = store_root() / CCACHE, objects / "firsttouch-compile"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "used").touch()
-    tools = f"{toolchain(cross_compile(architecture))}; {version('gcc')}"
-    return {
-        **{name: None for name in os.environ if name.startswith("CCACHE_")},
-        **{name: os.environ.get(name, default) for name, default in _USERS.items()},
-        "CCACHE_DIR": str(folder),
-        "CCACHE_DEPEND": "1",
+    users = {name for name in os.environ if name.startswith("CCACHE_")} - {"CCACHE_DISABLE"}
+    settings = {
+        "CCACHE_MAXSIZE": os.environ.get("CCACHE_MAXSIZE", "8G"),
+        "CCACHE_DIR": folder,
+        "CCACHE_DEPEND": 1,
         "CCACHE_CONFIGPATH": os.devnull,
         "CCACHE_CONFIGPATH2": os.devnull,
-        "CCACHE_COMPILERCHECK": f"string:{tools}",
+        "CCACHE_COMPILERCHECK": f"string:{toolchain(prefix)}; {version('gcc')}",
     }
+    words = shlex.join(f"{name}={value}" for name, value in settings.items())
+    write_atomically(script, _COMPILE.format(users=" ".join(users), settings=words))
+    define = f"-DFIRSTTOUCH_HEADERS={_header_names(tree)}"
+    compilers = {"CC": f"{prefix}gcc", "HOSTCC": "gcc"}
+    return [f"{name}=sh {script} {compiler} {define}" for name, compiler in compilers.items()]
 
 
 @functools.cache
@@ -145,10 +134,10 @@ def _header_names(tree: Path) -> str:
     A compilation that has found a header finds a new one in its place only if that is named alike.
     The build makes headers too, for <asm/...>: all of that folder count.
     """
-    places: dict[str, list[str]] = defaultdict(list)
+    places: dict[str, list[str]] = {}
     headers = output(["find", ".", "-name", "*.h", "-o", "-name", "*.inc"], cwd=tree)
     for place, _, name in (header.rpartition("/") for header in headers.splitlines()):
-        places[name].append(place)
+        places.setdefault(name, []).append(place)
     alike = [
         (name, sorted(at)) for name, at in places.items() if len(at) > 1 or at[0].endswith("/asm")
     ]

@@ -10,19 +10,11 @@ import functools
 import re
 import shutil
 import subprocess
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building import overlay, patches
-from firsttouch.building.host_tools import (
-    cache_environment,
-    compilers,
-    cross_compile,
-    find_tool,
-    processors,
-    toolchain,
-)
+from firsttouch.building.host_tools import ccache, cross_compile, find_tool, processors, toolchain
 from firsttouch.building.source import IMAGE, SYMBOLS, Configuration, DebianKernel, KernelSource
 from firsttouch.building.store import Entry, store_root
 from firsttouch.catalog.arms import Kernel
@@ -164,13 +156,11 @@ class KernelImage:
         self._compile(tree, objects, workplace / _LOG, reporter)
         if self.flavour:
             # dpkg-buildpackage writes packages beside the directory that it builds in.
-            products = list(tree.glob("linux-image-*.deb"))
+            for package in tree.glob("linux-image-*.deb"):
+                shutil.copy(package, product)
         else:
-            products = [objects / self._arch.image, objects / SYMBOLS]
-        for file in products:
-            # The store has the image of each architecture by one name.
-            name = IMAGE if file.name == self._arch.target else file.name
-            shutil.copyfile(file, product / name)
+            shutil.copyfile(objects / self._arch.image, product / IMAGE)
+            shutil.copyfile(objects / SYMBOLS, product / SYMBOLS)
         shutil.copyfile(objects / ".config", product / "config")
         shutil.copyfile(workplace / _LOG, product / _LOG)
 
@@ -179,7 +169,7 @@ class KernelImage:
         objects.mkdir(parents=True)
 
         def make(target: str) -> None:
-            output(self._command(tree, objects, target), env=self._environment())
+            output(self._command(tree, objects, target), env=_REPRODUCIBLE)
 
         if self._tiny:
             make("tinyconfig")
@@ -202,29 +192,25 @@ class KernelImage:
 
     def _compile(self, tree: Path, objects: Path, log: Path, reporter: Reporter) -> None:
         title = f"Building {self.title}"
-        errors: deque[str] = deque(maxlen=20)
         command = self._command(tree, objects, *self.target)
         with (
             reporter.step(title, "objects", self.source.release.objects) as step,
             log.open("w") as sink,
-            child_process(command, env=self._environment(), stdout=subprocess.PIPE) as make,
+            child_process(command, env=_REPRODUCIBLE, stdout=subprocess.PIPE) as make,
         ):
             assert make.stdout is not None
             for line in make.stdout:
                 sink.write(line)
                 if _OBJECT.match(line):
                     step.advance()
-                elif _ERROR.search(line):
-                    errors.append(line.rstrip())
         if make.returncode:
+            errors = [line for line in log.read_text().splitlines() if _ERROR.search(line)]
             raise BuildError(
-                f"{title} failed: fix the error below; the whole log is {log}.", errors
+                f"{title} failed: fix the error below; the whole log is {log}.", errors[-20:]
             )
 
-    def _environment(self) -> dict[str, str | None]:
-        return {**_REPRODUCIBLE, **cache_environment(self._arch.name)}
-
     def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
+        prefix = cross_compile(self._arch.name)
         return [
             "make",
             # One more than there are CPUs: make itself waits, and links on one.
@@ -232,8 +218,8 @@ class KernelImage:
             f"-C{tree}",
             f"O={objects}",
             f"ARCH={self._arch.arch}",
-            f"CROSS_COMPILE={cross_compile(self._arch.name)}",
-            *compilers(tree, self._arch.name),
+            f"CROSS_COMPILE={prefix}",
+            *ccache(tree, objects, prefix),
             *target,
             # Otherwise the revision of a package grows with each run of make.
             *([f"KDEB_PKGVERSION={self.source.version}-1"] if self.flavour else []),

@@ -7,7 +7,6 @@ Their format is "newc": Documentation/driver-api/early-userspace/buffer-format.r
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 import stat
 import tempfile
@@ -95,17 +94,15 @@ class RootArchive:
 def members_of(folder: Path) -> dict[str, Member]:
     """Return all of a folder; modes do not depend on the user's umask."""
     members: dict[str, Member] = {}
-    for top, folders, files in os.walk(folder):
-        for name in sorted([*folders, *files]):
-            path = Path(top, name)
-            mode = path.lstat().st_mode
-            inside = str(path.relative_to(folder))
-            if stat.S_ISLNK(mode):
-                members[inside] = (stat.S_IFLNK | 0o777, os.fsencode(path.readlink()))
-            elif stat.S_ISDIR(mode):
-                members[inside] = (DIRECTORY, b"")
-            elif stat.S_ISREG(mode):
-                members[inside] = (stat.S_IFREG | (0o755 if mode & 0o100 else 0o644), path)
+    for path in sorted(folder.rglob("*")):
+        mode = path.lstat().st_mode
+        inside = str(path.relative_to(folder))
+        if stat.S_ISLNK(mode):
+            members[inside] = (stat.S_IFLNK | 0o777, os.fsencode(path.readlink()))
+        elif stat.S_ISDIR(mode):
+            members[inside] = (DIRECTORY, b"")
+        elif stat.S_ISREG(mode):
+            members[inside] = (stat.S_IFREG | (0o755 if mode & 0o100 else 0o644), path)
     return members
 
 
@@ -115,20 +112,19 @@ def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
     Files are looked for by their last name, wherever they are.
     """
     word = program.words[0]
-    files = [(name, data) for name, (mode, data) in members.items() if not stat.S_ISDIR(mode)]
     # A link is followed only where no file has its name.
-    files.sort(key=lambda file: isinstance(file[1], Path))
-    by_name = {posixpath.basename(name): data for name, data in files}
-    data = by_name.get(posixpath.basename(word))
+    last = sorted(members.items(), key=lambda member: isinstance(member[1][1], Path))
+    by_name = {PurePath(name).name: data for name, (mode, data) in last if not stat.S_ISDIR(mode)}
+    data = by_name.get(PurePath(word).name)
     if data is None:
         raise UserError(
             f"{word} is not in the root directory of the guest: name its package by --packages, "
             "a root by --root, or a file by --copy."
         )
     if isinstance(data, bytes):
-        data = by_name.get(posixpath.basename(os.fsdecode(data)))
+        data = by_name.get(PurePath(os.fsdecode(data)).name)
     for part in _needed(word, data) if isinstance(data, Path) else ():
-        if posixpath.basename(part) not in by_name:
+        if PurePath(part).name not in by_name:
             raise UserError(
                 f"{word} needs {part}, which the root directory of the guest lacks: add it to "
                 "your --root, or its package by --packages, or link the program statically."

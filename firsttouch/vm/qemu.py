@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.host_tools import DTC, qemu_cpus, qemu_digest
+from firsttouch.building.host_tools import DTC, find_tool, qemu_cpus
 from firsttouch.building.program_root import archive, write_members
 from firsttouch.catalog.kernels import Port, load_architecture
 from firsttouch.catalog.machines import Cache, Machine
@@ -64,7 +64,7 @@ class Inputs:
         return {
             **{name: file_digest(path) for name, path in self.files.items()},
             **{name: digest_bytes(blob) for name, blob in self.blobs.items()},
-            "QEMU": qemu_digest(self.qemu),
+            "QEMU": file_digest(Path(find_tool(self.qemu))),
         }
 
 

@@ -2,6 +2,7 @@
 """ccache gives the bytes that the compiler gives, whatever an object includes."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building import host_tools
-from firsttouch.building.host_tools import cache_environment, compilers
+from firsttouch.building.host_tools import ccache, cross_compile
 from firsttouch.building.store import items, prune
 
 _SOURCE = "mm/x.c"
@@ -44,14 +45,12 @@ def _compile(tree: Path, *, cached: bool = True) -> tuple[bytes, list[str]]:
     """Compile the source as a kernel's makefile does; return the object, and what ccache logs."""
     objects = tree / "objects"
     log = objects / "ccache.log"
-    command = compilers(tree)[0].removeprefix("CC=").split()
-    environment = {**os.environ, **cache_environment(), "CCACHE_STATSLOG": str(log)}
+    command = ccache(tree, objects, cross_compile())[0].removeprefix("CC=").split()
     subprocess.run(
         [*command[0 if cached else 2:], "-Wp,-MMD,x.d", "-nostdinc", "-I../arch/arm64/include",
          "-I../include", "-I./include", "-include", "../include/linux/kconfig.h", "-O2", "-c",
          "-o", "x.o", f"../{_SOURCE}"],
-        cwd=objects, check=True,
-        env={name: value for name, value in environment.items() if value is not None},
+        cwd=objects, check=True, env={**os.environ, "CCACHE_STATSLOG": str(log)},
     )  # fmt: skip
     said = log.read_text().splitlines() if log.exists() else []
     log.unlink(missing_ok=True)
@@ -98,19 +97,21 @@ def test_settings_of_the_users_do_not_count(
     monkeypatch.setenv("CCACHE_SLOPPINESS", "include_file_mtime,time_macros")
     monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "theirs"))
     monkeypatch.setenv("CCACHE_MAXSIZE", "1G")
-    changes = cache_environment()
-    assert changes["CCACHE_SLOPPINESS"] is None
-    assert changes["CCACHE_DIR"] == str(own_cache / "ccache")
+    script = ccache(tmp_path, tmp_path, cross_compile())[0].split()[1]
+    told = subprocess.run(
+        ["sh", script, "--show-config"], check=True, capture_output=True, text=True
+    ).stdout
+    assert "time_macros" not in told
+    assert f"cache_dir = {own_cache}/ccache\n" in told
     # Its size is theirs to decide.
-    assert changes["CCACHE_MAXSIZE"] == "1G"
+    assert re.search(r"max_size = 1(\.0)? ?G", told)
 
 
 def test_without_ccache_the_compiler_runs(
     own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert compilers(tmp_path) == []
-    assert cache_environment() == {}
+    assert ccache(tmp_path, tmp_path, "") == []
 
 
 def test_the_store_counts_and_prunes_it(own_cache: Path, tmp_path: Path) -> None:

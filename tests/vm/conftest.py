@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building import host_tools
 from firsttouch.building.host_tools import QEMU
 from firsttouch.catalog.machines import load_machine
 from firsttouch.vm.guest import Guest, Pmu
-from firsttouch.vm.qemu import device_tree
+from firsttouch.vm.qemu import device_tree, file_digest
 
 _SCRIPT = """#!/usr/bin/python3
 import hashlib, json, os, re, sys
@@ -74,7 +73,7 @@ def qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeQemu]:
 
 def _forget_answers() -> None:
     """Forget what tools on PATH answered: other tools may be there now."""
-    host_tools.qemu_digest.cache_clear()
+    file_digest.cache_clear()
     device_tree.cache_clear()
 
 
