@@ -194,15 +194,15 @@ class Finder:
     def _double(self, process: Process, first: First, fault: Fault, memory: str) -> None:
         alone = first.access in (Access.ATOMIC, Access.EXCLUSIVE)
         kind = first.access.value if alone else "apart"
-        read = process.place(fault.pid, first.pc)
-        write = process.place(fault.pid, fault.pc)
+        read = process.place(first.pc)
+        write = process.place(fault.pc)
         self._totals.pairs[Pair(kind, memory, read, write)] += 1
 
     def _stack(self, process: Process, event: Fault | Call) -> Stack:
         chain = self.unwinder.chain(process, event)
         stack = process.stacks.get((event.pc, chain))
         if stack is None:
-            places = process.place(event.pid, event.pc), *process.callers(event.pid, chain)
+            places = process.place(event.pc), *process.callers(chain)
             stack = self._totals.stacks.setdefault(places, Stack(places))
             process.stacks[event.pc, chain] = stack
         return stack

@@ -126,7 +126,7 @@ class Code:
         if instruction is None:
             # The recorder may read so late that the process has executed another program, with
             # other code at this pc, or a little later than the fault.
-            code = self._file_code(process.place(fault.pid, fault.pc)) or fault.code
+            code = self._file_code(process.place(fault.pc)) or fault.code
             instruction = decode(self._recording.machine, code)
             if code:
                 process.decoded[fault.pc] = instruction

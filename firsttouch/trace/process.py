@@ -55,20 +55,20 @@ class Process:
         self.rules: dict[int, Rule | None] = {}
         self.stacks: dict[tuple[int, tuple[int, ...]], Stack] = {}
 
-    def place(self, pid: int, pc: int) -> Place:
+    def place(self, pc: int) -> Place:
         if self.executing:
             return EXEC
         place = self._places.get(pc)
         if place is None:
-            place = self._places[pc] = place_of(self.space, pid, pc)
+            place = self._places[pc] = place_of(self.space, self.pid, pc)
         return place
 
-    def callers(self, pid: int, chain: tuple[int, ...]) -> tuple[Place, ...]:
+    def callers(self, chain: tuple[int, ...]) -> tuple[Place, ...]:
         """Return the places of the calls, until the chain leaves code.
 
         Code without frame pointers keeps any value in their register.
         """
-        return tuple(self.place(pid, pc - 1) for pc in takewhile(self._can_execute, chain))
+        return tuple(self.place(pc - 1) for pc in takewhile(self._can_execute, chain))
 
     def _can_execute(self, pc: int) -> bool:
         mapping = self.space.at(pc)
@@ -158,7 +158,7 @@ class Process:
         new = self.new
         if new and new.start <= fault.address < new.end:
             self.new = None
-            code = self.place(fault.pid, fault.pc).path if fault.user else ""
+            code = self.place(fault.pc).path if fault.user else ""
             instruction = self.decoded.get(fault.pc)
             word = instruction is not None and instruction.of_words
             self.replay.begin(fault.address, new, allocator=word and is_of(GLIBC, code))

@@ -19,7 +19,6 @@ _VDSO = "[vdso]"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
 _ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
 
-
 # Kinds of memory.
 ANONYMOUS, PRIVATE_FILE, SHARED = "anonymous", "private file", "shared"
 
@@ -135,27 +134,23 @@ def _same_memory(old: Mapped, new: Mapped) -> bool:
     return is_anonymous(new) or old.start - old.offset == new.start - new.offset
 
 
-def is_anonymous(mapping: Mapped | None) -> bool:
-    """Tell whether it is private memory without a file; what mremap(2) moved may be unknown."""
-    return mapping is None or (
-        mapping.path.startswith(_ANONYMOUS) and not mapping.flags & _MAP_SHARED
-    )
-
-
 def memory_kind(mapping: Mapped | None) -> str:
-    if mapping is None or is_anonymous(mapping):
-        return ANONYMOUS
-    return SHARED if mapping.flags & _MAP_SHARED else PRIVATE_FILE
+    """Return a kind; anonymous, if mremap(2) may have moved it from where is not known."""
+    if mapping and mapping.flags & _MAP_SHARED:
+        return SHARED
+    return ANONYMOUS if not mapping or mapping.path.startswith(_ANONYMOUS) else PRIVATE_FILE
+
+
+def is_anonymous(mapping: Mapped | None) -> bool:
+    return memory_kind(mapping) == ANONYMOUS
 
 
 def place_of(space: Space, pid: int, pc: int) -> Place:
     if pc == WORKER_PC:
         return WORKER
     mapping = space.at(pc)
-    if mapping is None:
-        return Place("", pc, pid)
-    if mapping.path == _VDSO:
+    if mapping and mapping.path == _VDSO:
         return Place(_VDSO, pc - mapping.start, 0)
-    if not mapping.path.startswith("/") or mapping.path.startswith("//"):
-        return Place("", pc, pid)
-    return Place(mapping.path, pc - mapping.start + mapping.offset, 0, mapping.identity)
+    if mapping and mapping.path.startswith("/") and not mapping.path.startswith("//"):
+        return Place(mapping.path, pc - mapping.start + mapping.offset, 0, mapping.identity)
+    return Place("", pc, pid)

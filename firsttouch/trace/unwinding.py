@@ -126,7 +126,7 @@ class Unwinder:
             # A call is the end of its function where that does not return.
             where = at - 1 if found else at
             if where not in rules:
-                rules[where] = self._rule(process, event.pid, where)
+                rules[where] = self._rule(process, where)
             rule = rules[where]
             if rule is None and not found and not isinstance(event, Fault):
                 rule = _CALLS[self._machine]
@@ -156,8 +156,8 @@ class Unwinder:
             chain = ()
         return (*found, *chain)
 
-    def _rule(self, process: Process, pid: int, pc: int) -> Rule | None:
-        place = process.place(pid, pc)
+    def _rule(self, process: Process, pc: int) -> Rule | None:
+        place = process.place(pc)
         if place not in self._rules:
             self._rules[place] = None
             file = self._mapped_files.at(place)

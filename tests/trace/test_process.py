@@ -31,7 +31,7 @@ def test_callers_end_where_no_code_is(chain: tuple[int, ...], places: tuple[Plac
     process.map(mapped(DATA, DATA + 0x1000, "/bin/true"))
     process.map(mapped(JIT, JIT + 0x1000, prot=ALL))
     # Each goes on behind its call.
-    assert process.callers(1, tuple(pc + 1 for pc in chain)) == places
+    assert process.callers(tuple(pc + 1 for pc in chain)) == places
 
 
 def test_a_mapping_begins_where_the_kernel_has_merged_nothing() -> None:
