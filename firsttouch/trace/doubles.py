@@ -35,8 +35,7 @@ class Finder:
         self._mapped_files = mapped_files
         self._code = Code(recording, mapped_files)
         self.unwinder = Unwinder(recording.machine, mapped_files)
-        self._totals = Totals()
-        self._totals.outcomes = new_outcomes()
+        self._totals = Totals(outcomes=new_outcomes())
         self._processes: dict[int, Process] = {}
         self._start = recording.time
         self._shift = recording.page_size.bit_length() - 1
@@ -73,17 +72,13 @@ class Finder:
     def _process(self, pid: int) -> Process:
         process = self._processes.get(pid)
         if process is None:
-            process = self._processes[pid] = Process(pid, f"process {pid}", self._replay())
+            replay = Replay(self._totals.outcomes, self._recording.page_size)
+            process = self._processes[pid] = Process(pid, f"process {pid}", replay)
         return process
 
-    def _replay(self) -> Replay:
-        return Replay(self._totals.outcomes, self._recording.page_size)
-
     def _execute(self, event: Changed) -> None:
-        process = Process(event.pid, event.name, self._replay(), executed=True)
-        if self._process(event.pid).replay.no_huge:
-            process.replay.forbid_huge()
-        self._begin(process)
+        replay = self._process(event.pid).replay.execute()
+        self._begin(Process(event.pid, event.name, replay, executed=True))
 
     def _begin(self, process: Process) -> None:
         if old := self._processes.get(process.pid):

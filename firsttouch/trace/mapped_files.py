@@ -91,7 +91,7 @@ class MappedFile:
     @cached_property
     def is_go(self) -> bool:
         """Whether it is a program that Go's linker made."""
-        return self.read(_has_go) is True
+        return self.read(lambda elf: elf.get_section_by_name(_OF_GO) is not None) is True
 
     def address(self, offset: int) -> int:
         """Return the address, as the file counts them, of an offset in it."""
@@ -129,18 +129,10 @@ class MappedFile:
     @cached_property
     def _with_lines(self) -> MappedFile | None:
         """Itself, or its debug file; None if neither has lines."""
-        if self.read(_has_lines):
+        if self.read(lambda elf: bool(elf.has_dwarf_info(strict=True))):
             return self
         debug = self._root / _DEBUG / self.build_id[:2] / f"{self.build_id[2:]}.debug"
         return MappedFile(debug, self._root) if self.build_id and debug.is_file() else None
-
-
-def _has_go(elf: ELFFile) -> bool:
-    return elf.get_section_by_name(_OF_GO) is not None
-
-
-def _has_lines(elf: ELFFile) -> bool:
-    return bool(elf.has_dwarf_info(strict=True))
 
 
 def _loaded(elf: ELFFile) -> list[tuple[int, int, int]]:

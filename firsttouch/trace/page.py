@@ -114,7 +114,7 @@ def _members(trace: Trace) -> Iterator[Table]:
 
 
 def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Picture]:
-    if not totals.count:
+    if not trace.faults:
         return
     kinds = ", ".join(f"{name} {count:,}" for name, count in shares(trace))
     counts = f"{trace.faults:,} faults in {trace.seconds:.2f} s: {kinds}."

@@ -89,8 +89,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     stacks = totals.stacks.values()
     counts = [sum(of_kind) for of_kind in zip(*(stack.kinds for stack in stacks), strict=True)]
     kinds = {name: count for name, count in zip(NAMES, counts, strict=False) if count}
-    sites = tuple(_sites(totals, symbols))
-    places = tuple(_fault_places(totals, symbols))
+    faults = sum(counts)
     return Trace(
         command=recording.command,
         machine=recording.machine,
@@ -99,12 +98,12 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         complete=ending is not None,
         status=ending.status if ending else None,
         seconds=(ending.time - recording.time if ending else totals.timeline.last) / 1e9,
-        faults=sum(kinds.values()),
+        faults=faults,
         anonymous=totals.allocators.total(),
         contended=totals.contended,
-        lost=max(0, ending.faults - totals.count) if ending else 0,
+        lost=max(0, ending.faults - faults) if ending else 0,
         unseen=unseen,
-        sites=sites,
+        sites=tuple(_sites(totals, symbols)),
         resident=ending.resident * 1024 if ending else 0,
         system=ending.system / 1e9 if ending and ending.system else None,
         detached=tuple(dict.fromkeys(totals.detached)),
@@ -122,7 +121,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
             for name, outcome in totals.outcomes.items()
         ),
         allocator=next((name for name, _ in totals.allocators.most_common(1)), ""),
-        fault_places=places,
+        fault_places=tuple(_fault_places(totals, symbols)),
         nameless=sum(
             sum(stack.kinds)
             for stack in stacks

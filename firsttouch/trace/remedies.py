@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from firsttouch.trace.events import Mapped
 from firsttouch.trace.spaces import HEAP as BRK
 from firsttouch.trace.spaces import Space
-from firsttouch.trace.totals import BLOCK, Outcome, blocks_of, move_pages, pages_in
+from firsttouch.trace.totals import BLOCK, Outcome, blocks_of, move_pages, pages_inside
 
 # The remedies by their names in trace.json. Of 64 KiB and 2 MiB: sizes of large folios.
 FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
@@ -43,7 +43,7 @@ class Folios:
         self._outcome = outcome
         self._pages = pages
         self._zero = zero
-        self._brought: dict[int, int] = {}
+        self.brought: dict[int, int] = {}
         # Faults, which the outcome gets when the process ends.
         self._saved = 0
 
@@ -54,32 +54,29 @@ class Folios:
 
         If not `missing`, the zero page is there.
         """
-        bit, brought = 1 << number, self._brought.get(block, 0)
+        bit, brought = 1 << number, self.brought.get(block, 0)
         whole = (1 << self._pages) - 1 << number - number % self._pages
         if brought & bit:
             self._saved += 1
             self._outcome.bring(-(bit & ~there).bit_count())
         elif missing and (write or self._zero) and not (brought | there | ~inside) & whole:
-            self._brought[block] = brought | whole
+            self.brought[block] = brought | whole
             self._outcome.bring(self._pages - 1)
 
     def give_back(self, block: int, pages: int, there: int, *, kept: bool) -> None:
         """Take pages of a block that are given back; if `kept`, what folios have is there."""
-        brought = self._brought.get(block, 0)
+        brought = self.brought.get(block, 0)
         if kept:
             self._outcome.bring((brought & pages & there).bit_count())
             return
         self._outcome.bring(-(brought & pages & ~there).bit_count())
-        self._brought[block] = brought & ~pages
-
-    def move(self, first: int, count: int, to: int, size: int) -> None:
-        move_pages(self._brought, first, count, to, size)
+        self.brought[block] = brought & ~pages
 
     def close(self, there: Mapping[int, int], *, saved: bool = True) -> None:
         """End the process; if not `saved`, as one that never had folios."""
-        for block, pages in self._brought.items():
+        for block, pages in self.brought.items():
             self._outcome.bring(-(pages & ~there.get(block, 0)).bit_count())
-        self._brought.clear()
+        self.brought.clear()
         self._outcome.saved += self._saved if saved else 0
         self._saved = 0
 
@@ -87,7 +84,8 @@ class Folios:
 class Replay:
     """A process: its faults in anonymous memory go through all remedies."""
 
-    def __init__(self, outcomes: dict[str, Outcome], page_size: int) -> None:
+    def __init__(self, outcomes: dict[str, Outcome], page_size: int, *, huge: bool = True) -> None:
+        """Replay a program, without folios if not `huge`."""
         self._outcomes = outcomes
         self._page_size = page_size
         self.shift = page_size.bit_length() - 1
@@ -99,7 +97,7 @@ class Replay:
         for name, size in (*FOLIOS.items(), (HEAP, BLOCK)):
             zero = size == table_bytes(page_size)
             # Two pages are no large folio of anonymous memory; malloc asks for a page table's.
-            if size >= 4 * page_size and (zero or name != HEAP):
+            if huge and size >= 4 * page_size and (zero or name != HEAP):
                 self._folios[name] = Folios(outcomes[name], size // page_size, zero=zero)
         # What is taken for given back where no call was recorded.
         self._group = max(FOLIOS[MTHP_64] // page_size, 1)
@@ -118,20 +116,18 @@ class Replay:
         self._maps: set[tuple[int, int]] = set()
         self._pool: dict[tuple[str, str, int], int] = {}
 
+    def execute(self) -> Replay:
+        """Return the replay of another program, in a new address space."""
+        return Replay(self._outcomes, self._page_size, huge=bool(self._folios))
+
     def fork(self) -> Replay:
-        child = Replay(self._outcomes, self._page_size)
-        if self.no_huge:
-            child.forbid_huge()
+        child = self.execute()
         # A write copies the parent's pages one by one, also those of a folio.
         child._there = self._there.copy()
         child._malloc = self._malloc.copy()
         child.keeps = self.keeps
         child._pool = self._pool
         return child
-
-    @property
-    def no_huge(self) -> bool:
-        return not self._folios
 
     def forbid_huge(self) -> None:
         """Serve no fault by large folios, nor any since the process began."""
@@ -161,20 +157,21 @@ class Replay:
         heap = mapping is not None and mapping.path == BRK
         part = self._malloc.at(page << self.shift)
         large = part if part and part.path == _LARGE else None
-        inside = self._inside(block, mapping) if mapping else bit
+        of_malloc = heap or large is not None
+        self._malloc_faults += of_malloc
+        self._malloc_there += of_malloc
+        self._malloc_most = max(self._malloc_most, self._malloc_there)
+        inside = self._inside(block, mapping)
         for name, folios in self._folios.items():
             if name == HEAP:
-                self._malloc_faults += heap or large is not None
-                self._malloc_there += heap or large is not None
-                self._malloc_most = max(self._malloc_most, self._malloc_there)
-                inside = self._heap_inside(block, mapping if heap else large, heap=heap)
+                inside = self._heap_inside(block, mapping if heap else large)
             folios.touch(block, number, inside, there, write=write, missing=missing)
         self._there[block] = there | bit
         if self.keeps[part is None and not heap]:
             if missing:
                 # Where a large block is does not matter, if it is seen when they are freed.
                 back = again and not (large and self._unmaps)
-                self._take(block, bit, back=back, new=heap or large is not None)
+                self._take(block, bit, back=back, new=of_malloc)
             elif large:
                 # calloc(3) writes to a block with freed pages, and so the program reads none first.
                 block, number = divmod(large.start >> self.shift, self.block)
@@ -218,23 +215,19 @@ class Replay:
         outcome.saved += (mapping.time, block) in self._maps
         self._maps.add((mapping.time, block))
 
-    def _inside(self, block: int, mapping: Mapped) -> int:
+    def _inside(self, block: int, mapping: Mapped | None) -> int:
         """Return which pages of a block are in a mapping."""
-        low, high = (
-            min(max((edge >> self.shift) - block * self.block, 0), self.block)
-            for edge in (mapping.start, mapping.end)
-        )
-        return (1 << high) - (1 << low)
+        first, end = (mapping.start, mapping.end) if mapping else (0, 0)
+        return pages_inside(block, first >> self.shift, end >> self.shift, self.block)
 
-    def _heap_inside(self, block: int, mapping: Mapped | None, *, heap: bool) -> int:
+    def _heap_inside(self, block: int, mapping: Mapped | None) -> int:
         """Return where malloc(3) has huge pages in a block, if it asks for them.
 
         Its heap then ends on a block's end, and its first 2 MiB begin where the heap does.
         """
-        if mapping and heap:
-            behind = block * BLOCK >= mapping.start + BLOCK
-            return (1 << self.block) - 1 if behind else 0
-        return self._inside(block, mapping) if mapping else 0
+        if mapping and mapping.path == BRK:
+            return (1 << self.block) - 1 if block * BLOCK >= mapping.start + BLOCK else 0
+        return self._inside(block, mapping)
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
         self._malloc.unmap(start, end)
@@ -244,7 +237,8 @@ class Replay:
         """Take what a system call gives back between two addresses."""
         heap, part = call == "brk", self._malloc.at(start)
         large = part is not None and part.path == _LARGE
-        pages = pages_in(self._there, start >> self.shift, end >> self.shift, self.block)
+        inside = blocks_of(start >> self.shift, end >> self.shift, self.block, self._there)
+        pages = sum((pages & self._there[block]).bit_count() for block, pages in inside)
         if heap or large:
             self._malloc_there -= pages
         if large and call != "madvise":
@@ -270,7 +264,7 @@ class Replay:
             self._forget(to, to + new_size)
             move_pages(self._there, first, count, target, self.block)
             for folios in self._folios.values():
-                folios.move(first, count, target, self.block)
+                move_pages(folios.brought, first, count, target, self.block)
         self._malloc.move(start, size, to, new_size)
 
     def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,6 +16,12 @@ from firsttouch.trace.spaces import Place, Space
 BLOCK = 2 << 20
 
 
+def pages_inside(block: int, first: int, end: int, size: int) -> int:
+    """Return the pages from first to end that are in a block of `size` pages."""
+    low, high = (min(max(edge - block * size, 0), size) for edge in (first, end))
+    return (1 << high) - (1 << low)
+
+
 def blocks_of(
     first: int, end: int, size: int, touched: Collection[int]
 ) -> Iterator[tuple[int, int]]:
@@ -23,13 +29,7 @@ def blocks_of(
     span = range(first // size, (end - 1) // size + 1)
     shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
     for block in [block for block in shorter if block in longer]:
-        low, high = max(first - block * size, 0), min(end - block * size, size)
-        yield block, (1 << high) - (1 << low)
-
-
-def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> int:
-    inside = blocks_of(first, end, size, pages_of)
-    return sum((pages & pages_of[block]).bit_count() for block, pages in inside)
+        yield block, pages_inside(block, first, end, size)
 
 
 def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: int) -> None:
@@ -148,10 +148,6 @@ class Totals:
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     detached: list[str] = field(default_factory=list)
     contended: int = 0
-
-    @property
-    def count(self) -> int:
-        return sum(sum(stack.kinds) for stack in self.stacks.values())
 
     def add(self, what: str, name: str, faults: int, pid: int = 0) -> None:
         self.members[what, pid, name] += 1
