@@ -57,21 +57,22 @@ def _worth(trace: Trace, remedy: Remedy) -> bool:
 
 
 def _candidates(trace: Trace) -> Iterator[Advice]:
-    remedies = {remedy.name: remedy for remedy in trace.remedies}
+    found = {remedy.name: remedy for remedy in trace.remedies}
+    keep, heap, both, shared, small, huge = (
+        found.get(name, Remedy(name, 0, 0)) for name in (KEEP, HEAP, BOTH, SHARED, MTHP_64, THP)
+    )
     used = allocator(trace.allocator)
-    keep, heap = remedies.get(KEEP), remedies.get(HEAP)
-    name = f" ({used.name})" if used else ""
-    if keep:
+    if used:
+        how = assignments(used.environment) or used.advice
+        yield Advice(keep, f"{KEEP} ({used.name})", how, used.environment)
+    else:
         how = "a setting of the program's allocator, or another one: musl's keeps nothing"
-        if used:
-            how = assignments(used.environment) or used.advice
-        yield Advice(keep, f"{KEEP}{name}", how, used.environment if used else {})
-    variable = HEAP if used is GLIBC else THP
-    if used and used.huge and (asked := remedies.get(variable)) and _fits(trace, asked):
+        yield Advice(keep, KEEP, how)
+    asked = heap if used is GLIBC else huge
+    if used and used.huge and _fits(trace, asked):
         what = f"{asked.name} ({used.name}{used.huge_since})"
         yield Advice(asked, what, _with_policy(trace, used.huge), used.huge)
-    both = remedies.get(BOTH)
-    if used is GLIBC and keep and heap and both:
+    if used is GLIBC:
         # Then malloc(3) maps nothing: what is by chance otherwise is nearly sure.
         variables = {n: f"{keeps}:{GLIBC.huge[n]}" for n, keeps in GLIBC.environment.items()}
         times = [remedy.ns for remedy in (keep, heap) if remedy.ns is not None]
@@ -81,19 +82,18 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
         if worth and both.likely > 1.1 * max(keep.saved, heap.likely):
             yield Advice(both, f"{BOTH} (glibc)", _with_policy(trace, variables), variables)
     # Where most of each huge page is touched. What is below /dev/shm has a mount's option.
-    shared, policy = remedies.get(SHARED), f"{_THP}/shmem_enabled"
-    if shared and shared.memory < shared.saved * trace.page_size and _applies(trace, policy):
+    policy = f"{_THP}/shmem_enabled"
+    if shared.memory < shared.saved * trace.page_size and _applies(trace, policy):
         yield Advice(shared, SHARED, f"echo always >{policy}")
     # 64 KiB saved processor time in seven programs of seven, 2 MiB in three of them.
-    for size in (MTHP_64, THP):
-        whole = FOLIOS[size] == table_bytes(trace.page_size)
-        file = f"{_THP}/{'' if whole else f'hugepages-{FOLIOS[size] // 1024}kB/'}enabled"
-        huge = remedies.get(size)
-        asked_for = used is not None and size == variable and bool(used.huge)
-        if not huge or asked_for:
-            continue
-        if _worth(trace, huge) and _fits(trace, huge) and _applies(trace, file):
-            yield Advice(huge, size, f"echo always >{file}")
+    for folios in (small, huge):
+        size = FOLIOS[folios.name]
+        whole = size == table_bytes(trace.page_size)
+        file = f"{_THP}/{'' if whole else f'hugepages-{size // 1024}kB/'}enabled"
+        by_variable = used is not None and used.huge and folios is asked
+        worth = not by_variable and _worth(trace, folios) and _fits(trace, folios)
+        if worth and _applies(trace, file):
+            yield Advice(folios, folios.name, f"echo always >{file}")
             return
 
 

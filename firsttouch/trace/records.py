@@ -61,16 +61,6 @@ def change_of(data: bytes, kind: int, misc: int) -> Event | None:
     return None
 
 
-def mappings(time: int, pid: int, lines: Iterable[str]) -> Iterator[Mapped]:
-    """Yield what lines of /proc/PID/maps say."""
-    for match in filter(None, map(_LINE.fullmatch, lines)):
-        start, end, offset = (int(match[number], 16) for number in (1, 2, 4))
-        prot = sum(1 << bit for bit, letter in enumerate("rwx") if letter in match[3])
-        flags = 1 if match[3].endswith("s") else 2
-        path, file = match[6] or "//anon", _inode(int(match[5]))
-        yield Mapped(time, pid, start, end, offset, prot, flags, path, file)
-
-
 def _inode(number: int) -> str:
     """Return the identity of a file without a build ID; "" for the 0 of what is no file."""
     return f"{INODE} {number}" if number else ""
@@ -89,7 +79,8 @@ _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 _HEADER = struct.Struct("<IHH")
 _STARTED = struct.Struct("<IIIIQQ")
-_ENDED = struct.Struct("<iIQQQQQQ")
+# A struct ft_end, but for its `samples`.
+_ENDED = struct.Struct("<iIQQ8xQQQ")
 _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
 _FORBADE = struct.Struct("<IIQ")
@@ -105,7 +96,6 @@ class Ending:
     resident: int
     time: int
     faults: int
-    samples: int
     minor: int
     major: int
     system: int
@@ -193,9 +183,7 @@ class Recording:
         """Keep what a record of the recorder's own says; yield the events that it has."""
         if kind == _MAPS:
             pid, _ = _DATA_HEAD.unpack_from(data)
-            for mapped in mappings(self.time, pid, self._whole(data, b"\n")):
-                file = self._build_ids.get(mapped.path, mapped.identity)
-                yield mapped._replace(identity=file)
+            yield from self._mapped_before(pid, self._whole(data, b"\n"))
         elif kind == _NO_THP:
             pid, _, time = _FORBADE.unpack_from(data)
             yield Changed(time, pid, Fate.FORBADE_HUGE_PAGES)
@@ -213,6 +201,16 @@ class Recording:
             if status >= 0:
                 os.waitstatus_to_exitcode(status)
             self.ending = Ending(None if status < 0 else status, *rest)
+
+    def _mapped_before(self, pid: int, lines: Iterable[str]) -> Iterator[Mapped]:
+        """Yield what lines of /proc/PID/maps say."""
+        for match in filter(None, map(_LINE.fullmatch, lines)):
+            start, end, offset = (int(match[number], 16) for number in (1, 2, 4))
+            prot = sum(1 << bit for bit, letter in enumerate("rwx") if letter in match[3])
+            flags = 1 if match[3].endswith("s") else 2
+            path = match[6] or "//anon"
+            file = self._build_ids.get(path, _inode(int(match[5])))
+            yield Mapped(self.time, pid, start, end, offset, prot, flags, path, file)
 
 
 def _started(file: Path) -> tuple[int, ...]:

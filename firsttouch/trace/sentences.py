@@ -40,8 +40,8 @@ _FEW = 0.05
 
 def conclude(trace: Trace) -> list[str]:
     """Return the sentences, the answer first."""
-    doubles = [] if few_doubles(trace) else [doubles_line(trace)]
-    return [headline(trace), kinds_line(trace), *doubles, *contention(trace), *_limits(trace)]
+    begun = headline(trace), kinds_line(trace)
+    return [*begun, *doubled(trace), *contention(trace), *_limits(trace)]
 
 
 def shares(trace: Trace) -> list[tuple[str, int]]:
@@ -63,15 +63,12 @@ def kinds_line(trace: Trace) -> str:
     return ", ".join([*words, f"{format_share(left, trace.faults)} other"] if left else words)
 
 
-def few_doubles(trace: Trace) -> bool:
-    """Tell whether other faults are so many that the doubles are for the page alone."""
-    return not trace.doubles or trace.doubles < _FEW * trace.faults
-
-
-def doubles_line(trace: Trace) -> str:
-    least = "at least " if trace.lower_bound else ""
-    share = format_share(trace.doubles, trace.faults)
-    return f"{least}{trace.doubles:,} doubles ({share}), most: {between(trace.sites[0])}"
+def doubled(trace: Trace) -> Iterator[str]:
+    """Say how many double faults there are; a few of many faults are for the page alone."""
+    if trace.doubles and trace.doubles >= _FEW * trace.faults:
+        least = "at least " if trace.lower_bound else ""
+        share = format_share(trace.doubles, trace.faults)
+        yield f"{least}{trace.doubles:,} doubles ({share}), most: {between(trace.sites[0])}"
 
 
 def contention(trace: Trace) -> Iterator[str]:
@@ -166,16 +163,15 @@ def print_trace(trace: Trace, console: Console, more: str) -> None:
             console.print(_cut(said, console))
             # A command is whole, to be pasted.
             console.print(plain(f"  {advice.how}"), soft_wrap=True)
-        doubles = not few_doubles(trace)
-        locked = list(contention(trace))
-        left = _LINES - 3 - 2 * len(advices) - doubles - 2 * len(locked)
+        doubles, locked = list(doubled(trace)), list(contention(trace))
+        left = _LINES - 3 - 2 * len(advices) - len(doubles) - 2 * len(locked)
         for place in trace.fault_places[:left][:_PLACES]:
             called = f" < {' < '.join(map(shortened, place.callers))}" if place.callers else ""
             share = format_share(place.faults, trace.faults)
             where = f"{place.faults:>9,} {share:>7}  {place.kind}: {place.where}{called}"
             console.print(_cut(where, console))
-        if doubles:
-            console.print(_cut(doubles_line(trace), console))
+        for line in doubles:
+            console.print(_cut(line, console))
         for sentence in locked:
             console.print(plain(sentence))
     for sentence in doubts(trace):

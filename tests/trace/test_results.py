@@ -20,7 +20,7 @@ from firsttouch.trace.sentences import (
     compare_traces,
     compared_traces,
     conclude,
-    doubles_line,
+    doubled,
     print_trace,
 )
 from firsttouch.trace.sites import (
@@ -85,9 +85,9 @@ def test_what_is_no_trace_is_refused_in_a_sentence(tmp_path: Path, text: str) ->
 
 @pytest.mark.parametrize(("lost", "bound"), [(1, False), (2, True)])
 def test_more_than_a_thousandth_lost_is_a_lower_bound(lost: int, bound: bool) -> None:
-    traced = trace(site(40), lost=lost)
+    traced = trace(site(60), lost=lost)
     assert traced.lower_bound == bound
-    assert ("at least 40" in doubles_line(traced)) == bound
+    assert ("at least 60" in "".join(doubled(traced))) == bound
 
 
 def test_the_first_screen_has_14_lines_of_80_columns(
