@@ -240,17 +240,11 @@ def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
 
     A huge page is cleared as a whole.
     """
-    store = _busy(findings, "store")
-    if store is None:
-        return None
-    if remedy.name == SHARED:
-        shared = _busy(findings, "shared")
-        return remedy.saved * shared.median if shared else None
-    if remedy.name == KEEP:
-        return remedy.saved * store.median
-    name = _HUGE.get(remedy.name)
-    huge = findings.touch("store", name) if name else None
+    each = _busy(findings, "shared" if remedy.name == SHARED else "store")
+    if each is None or remedy.name in (SHARED, KEEP):
+        return remedy.saved * each.median if each else None
+    huge = findings.touch("store", _HUGE.get(remedy.name, ""))
     if huge is None or huge.busy is None:
         return None
     brought = remedy.saved + remedy.memory / page_size
-    return remedy.saved * store.median - brought * huge.busy.median * page_size / huge.page_size
+    return remedy.saved * each.median - brought * huge.busy.median * page_size / huge.page_size

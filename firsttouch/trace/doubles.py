@@ -18,7 +18,7 @@ from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.spaces import ANONYMOUS, PROT_EXEC, Place, memory_kind
-from firsttouch.trace.totals import BLOCK, Giver, Pair, Stack, Totals
+from firsttouch.trace.totals import Giver, Pair, Stack, Totals
 from firsttouch.trace.unwinding import Unwinder
 
 # ns in which a fault is near a call that holds mmap_lock.
@@ -38,8 +38,6 @@ class Finder:
         self._totals = Totals(outcomes=new_outcomes())
         self._processes: dict[int, Process] = {}
         self._start = recording.time
-        self._shift = recording.page_size.bit_length() - 1
-        self._block = BLOCK // recording.page_size
 
     def run(self) -> Totals:
         for event in self._recording.events():
@@ -127,7 +125,7 @@ class Finder:
 
     def _fault(self, fault: Fault) -> None:
         totals, process = self._totals, self._processes.get(fault.pid) or self._process(fault.pid)
-        page = fault.address >> self._shift
+        page = fault.address >> process.shift
         process.executing = process.executing and not fault.user
         mapping = process.space.at(fault.address)
         kind = Kind.NO_MEMORY
@@ -139,7 +137,7 @@ class Finder:
         process.threads[fault.tid] += 1
         stack = self._stack(process, fault)
         stack.kinds[kind] += 1
-        giver = process.givers.get(page // self._block) if kind == Kind.AGAIN else None
+        giver = process.givers.get(page // process.block) if kind == Kind.AGAIN else None
         if giver:
             stack.givers[giver] += 1
 

@@ -23,7 +23,7 @@ class Process:
         self.name = name
         self.replay = replay
         # Pages of a block, and of an address the bits within a page.
-        self._block, self._shift = replay.block, replay.shift
+        self.block, self.shift = replay.block, replay.shift
         self.space = Space()
         # Until the program's first own fault exec has not ended: its faults are the kernel's.
         self.executing = executed
@@ -80,7 +80,7 @@ class Process:
         self.rules.clear()
 
     def map(self, event: Mapped) -> None:
-        if 0 <= event.end - self._break < 1 << self._shift and is_anonymous(event):
+        if 0 <= event.end - self._break < 1 << self.shift and is_anonymous(event):
             # What brk(2) maps first has no name yet.
             event = event._replace(path=HEAP)
         fresh = self.space.map(event)
@@ -117,11 +117,11 @@ class Process:
 
     def _up(self, address: int) -> int:
         """Return an address rounded up to whole pages."""
-        return -(-address >> self._shift) << self._shift
+        return -(-address >> self.shift) << self.shift
 
     def give_back(self, start: int, end: int, giver: Giver) -> None:
-        first, last = start >> self._shift, end >> self._shift
-        for block, _ in blocks_of(first, last, self._block, self.touched.pages):
+        first, last = start >> self.shift, end >> self.shift
+        for block, _ in blocks_of(first, last, self.block, self.touched.pages):
             self.givers[block] = giver
         self.replay.give_back(start, end, giver.call)
         if giver.call != "madvise":
@@ -130,7 +130,7 @@ class Process:
 
     def _forget_reads(self, start: int, end: int) -> None:
         """Forget what was read of the pages between two addresses: others are there."""
-        for page in self._reads(start >> self._shift, (end - 1) >> self._shift):
+        for page in self._reads(start >> self.shift, (end - 1) >> self.shift):
             del self.first[page]
 
     def _reads(self, first: int, last: int) -> list[int]:
@@ -144,8 +144,8 @@ class Process:
         size = min(old, new_size)
         self.replay.move(event.start, size, event.to, new_size)
         if event.to != event.start:
-            first, pages, to = (value >> self._shift for value in (event.start, size, event.to))
-            move_pages(self.touched.pages, first, pages, to, self._block)
+            first, pages, to = (value >> self.shift for value in (event.start, size, event.to))
+            move_pages(self.touched.pages, first, pages, to, self.block)
             for page in self._reads(first, first + pages - 1):
                 self.first[page - first + to] = self.first.pop(page)
         self.space.move(event.start, size, event.to, new_size)
@@ -178,15 +178,15 @@ class Process:
     def touch(self, page: int, inherited: bool) -> bool:
         """Count a fault. Tell whether its page had one before, or if `inherited`, its parent's."""
         self.touched.faults += 1
-        block, bit = page // self._block, 1 << page % self._block
+        block, bit = page // self.block, 1 << page % self.block
         before = self.touched.pages.get(block, 0)
         self.touched.pages[block] = before | bit
         return (before | (self._inherited.get(block, 0) if inherited else 0)) & bit != 0
 
     def note(self, page: int, kind: int) -> None:
         """Note the kind of a page's fault."""
-        of_kind, block = self.touched.kinds[kind], page // self._block
-        of_kind[block] = of_kind.get(block, 0) | 1 << page % self._block
+        of_kind, block = self.touched.kinds[kind], page // self.block
+        of_kind[block] = of_kind.get(block, 0) | 1 << page % self.block
 
     def close(self, totals: Totals) -> None:
         """Count in `totals` what an address space is in the end."""

@@ -115,8 +115,6 @@ class Space:
 
 def _fresh(old: list[Mapped], new: Mapped) -> list[tuple[int, int]]:
     """Return the ranges of `new` that are not pages of the `old` mappings in its way."""
-    if not old:
-        return [(new.start, new.end)]
     if not all(_same_memory(mapping, new) for mapping in old):
         return [(new.start, new.end)]
     ends = [new.start, *(edge for m in old for edge in (m.start, m.end)), new.end]

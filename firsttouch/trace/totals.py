@@ -18,8 +18,8 @@ BLOCK = 2 << 20
 
 def pages_inside(block: int, first: int, end: int, size: int) -> int:
     """Return the pages from first to end that are in a block of `size` pages."""
-    low, high = (min(max(edge - block * size, 0), size) for edge in (first, end))
-    return (1 << high) - (1 << low)
+    low, high = max(first - block * size, 0), min(end - block * size, size)
+    return (1 << high) - (1 << low) if low < high else 0
 
 
 def blocks_of(
