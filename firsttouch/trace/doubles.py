@@ -37,7 +37,6 @@ class Finder:
         self.unwinder = Unwinder(recording.machine, mapped_files)
         self._totals = Totals(outcomes=new_outcomes())
         self._processes: dict[int, Process] = {}
-        self._start = recording.time
 
     def run(self) -> Totals:
         for event in self._recording.events():
@@ -109,7 +108,6 @@ class Finder:
         process = self._process(event.pid)
         process.locked = event.time, event.tid
         if event.prot & PROT_EXEC:
-            process.moved()
             file = self._mapped_files.at(Place(event.path, 0, event.pid, event.identity))
             if file and file.is_go:
                 process.allocator = allocator_with(process.allocator, GO.mark)
@@ -133,7 +131,7 @@ class Finder:
             kind = self._take(process, fault, page, mapping)
         locked, locker = process.locked
         totals.contended += fault.time < locked + _NEAR and locker not in (0, fault.tid)
-        totals.timeline.add(fault.time - self._start, kind)
+        totals.timeline.add(fault.time - self._recording.time, kind)
         process.threads[fault.tid] += 1
         stack = self._stack(process, fault)
         stack.kinds[kind] += 1

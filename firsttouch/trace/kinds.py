@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from firsttouch.trace.events import Mapped
-from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
+from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED, STACK
 
 # Instructions of x86-64 and arm64 that write more than a word: their vectors and repetitions.
 _BLOCKS = re.compile(r"\b[xyz]mm\d|\b[qvz]\d|^(rep|dc|set|cpy)")
@@ -75,7 +75,6 @@ class Kind(enum.IntEnum):
     ) = range(len(NAMES))  # fmt: skip
 
 
-_STACK = "[stack]"
 _VDSO = ("[vdso]", "[vvar", "[vsyscall]")
 # Files of memory that processes share: mmap(MAP_SHARED), memfd_create(2), POSIX and System V.
 TMPFS = "/dev/shm/"
@@ -120,7 +119,7 @@ def _of_anonymous(access: Access, mapped: int, mapping: Mapped | None, before: b
         return Kind.UNKNOWN
     if before:
         return Kind.AGAIN
-    if mapping and mapping.path == _STACK:
+    if mapping and mapping.path == STACK:
         return Kind.STACK
     if not access.may_write:
         return Kind.UNKNOWN if access is Access.FETCH else Kind.ZERO_PAGE

@@ -74,12 +74,11 @@ class Process:
         mapping = self.space.at(pc)
         return mapping is not None and mapping.prot & PROT_EXEC != 0
 
-    def moved(self) -> None:
-        self._places.clear()
-        self.stacks.clear()
-        self.rules.clear()
-
     def map(self, event: Mapped) -> None:
+        if event.prot & PROT_EXEC:
+            self._places.clear()
+            self.stacks.clear()
+            self.rules.clear()
         if 0 <= event.end - self._break < 1 << self.shift and is_anonymous(event):
             # What brk(2) maps first has no name yet.
             event = event._replace(path=HEAP)
@@ -130,14 +129,8 @@ class Process:
 
     def _forget_reads(self, start: int, end: int) -> None:
         """Forget what was read of the pages between two addresses: others are there."""
-        for page in self._reads(start >> self.shift, (end - 1) >> self.shift):
+        for page, _ in blocks_of(start >> self.shift, self._up(end) >> self.shift, 1, self.first):
             del self.first[page]
-
-    def _reads(self, first: int, last: int) -> list[int]:
-        """Return the pages from the first to the last that were read and not written."""
-        if last - first > len(self.first):
-            return [page for page in self.first if first <= page <= last]
-        return [page for page in range(first, last + 1) if page in self.first]
 
     def _move(self, event: Call) -> None:
         old, new_size = self._up(event.end - event.start), self._up(event.new_end - event.to)
@@ -146,7 +139,7 @@ class Process:
         if event.to != event.start:
             first, pages, to = (value >> self.shift for value in (event.start, size, event.to))
             move_pages(self.touched.pages, first, pages, to, self.block)
-            for page in self._reads(first, first + pages - 1):
+            for page, _ in blocks_of(first, first + pages, 1, self.first):
                 self.first[page - first + to] = self.first.pop(page)
         self.space.move(event.start, size, event.to, new_size)
 

@@ -12,12 +12,12 @@ from firsttouch.trace.events import WORKER_PC, Mapped
 PROT_EXEC = 4
 _MAP_SHARED = 1
 # A stack grows below its mapping, and no record says so.
-_STACK = "[stack]"
+STACK = "[stack]"
 _STACK_ROOM = 64 << 20
 HEAP = "[heap]"
 _VDSO = "[vdso]"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
-_ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
+_ANONYMOUS = ("//anon", HEAP, STACK, "[anon:", "[stack:")
 
 # Kinds of memory.
 ANONYMOUS, PRIVATE_FILE, SHARED = "anonymous", "private file", "shared"
@@ -72,7 +72,7 @@ class Space:
             self._last = self._mapped[index - 1]
             return self._last
         above = self._mapped[index] if index < len(self._mapped) else None
-        stack = above and above.path == _STACK and above.start - address < _STACK_ROOM
+        stack = above and above.path == STACK and above.start - address < _STACK_ROOM
         return above if stack else None
 
     def map(self, new: Mapped) -> list[tuple[int, int]]:
