@@ -44,7 +44,6 @@ class Folios:
         self._pages = pages
         self._zero = zero
         self.brought: dict[int, int] = {}
-        # Faults, which the outcome gets when the process ends.
         self._saved = 0
 
     def touch(
@@ -72,13 +71,13 @@ class Folios:
         self._outcome.bring(-(brought & pages & ~there).bit_count())
         self.brought[block] = brought & ~pages
 
-    def close(self, there: Mapping[int, int], *, saved: bool = True) -> None:
-        """End the process; if not `saved`, as one that never had folios."""
+    def close(self, there: Mapping[int, int]) -> int:
+        """End the process; return the faults that its folios have saved."""
         for block, pages in self.brought.items():
             self._outcome.bring(-(pages & ~there.get(block, 0)).bit_count())
         self.brought.clear()
-        self._outcome.saved += self._saved if saved else 0
-        self._saved = 0
+        saved, self._saved = self._saved, 0
+        return saved
 
 
 class Replay:
@@ -132,7 +131,7 @@ class Replay:
     def forbid_huge(self) -> None:
         """Serve no fault by large folios, nor any since the process began."""
         for folios in self._folios.values():
-            folios.close(self._there, saved=False)
+            folios.close(self._there)
         self._folios = {}
 
     def touch(
@@ -275,23 +274,22 @@ class Replay:
         size, and glibc writes behind what has been used; it asks for no huge pages there. Other
         memory that glibc's code touches first is that of whoever calls memset(3) and the like.
         """
-        of_thread = new.start % _THREAD_HEAP == 0
-        if allocator and of_thread:
+        if allocator and new.start % _THREAD_HEAP == 0:
             self._malloc.map(new._replace(path=_OF_THREAD))
         elif allocator and address % self._page_size < _HEADER:
             self._malloc.map(new._replace(start=address, path=_LARGE))
 
     def close(self) -> None:
         """End the process."""
-        before = self._outcomes[HEAP].saved
-        for folios in self._folios.values():
-            folios.close(self._there)
-        if HEAP in self._folios:
-            self._close_heap(before)
+        for name, folios in self._folios.items():
+            saved = folios.close(self._there)
+            self._outcomes[name].saved += saved
+            if name == HEAP:
+                self._close_heap(saved)
         self._kept.bring(-self._came_back - self._free)
         self._came_back = self._free = 0
 
-    def _close_heap(self, before: int) -> None:
+    def _close_heap(self, saved: int) -> None:
         """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
 
         Its first 2 MiB have small pages. If that is enough for all, it is certain. The first
@@ -300,11 +298,11 @@ class Replay:
         heap, both = self._outcomes[HEAP], self._outcomes[BOTH]
         small = min(self._malloc_most, self.block)
         left = small + (self._malloc_most - small) // self.block
-        more = max(self._malloc_faults - left - (heap.saved - before), 0)
+        more = max(self._malloc_faults - left - saved, 0)
         chance = 0 if self._malloc_most < self.block else more
         heap.saved += more - chance
         heap.chance += chance
-        both.saved += heap.saved - before - min(chance, self.block) + chance
+        both.saved += saved + more - min(chance, self.block)
         both.chance += min(chance, self.block)
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
 
