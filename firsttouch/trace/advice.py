@@ -24,6 +24,7 @@ from firsttouch.trace.allocators import GLIBC, allocator
 from firsttouch.trace.kinds import NAMES, Kind
 from firsttouch.trace.remedies import BOTH, FOLIOS, HEAP, KEEP, MTHP_64, SHARED, THP, table_bytes
 from firsttouch.trace.sites import Remedy, Trace
+from firsttouch.vm.host import ARCHITECTURES
 
 _MOST = 3
 # Of all faults: less is not worth a change.
@@ -189,8 +190,6 @@ def predicted_and_measured(before: Trace, advice: Advice, after: Trace) -> str:
     return f"{said} System time: {time}{change:+,.1f} ms measured, in one run each."
 
 
-# A survey's names of architectures.
-_ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
 _HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
 
 
@@ -200,7 +199,7 @@ def price(trace: Trace, directory: Path) -> Trace:
         if "host" in timings_in(file):
             survey = read_survey(file)
             host = survey.host.architecture, survey.host.kernel
-            if host == (_ARCHITECTURES[trace.machine], trace.kernel):
+            if host == (ARCHITECTURES[trace.machine], trace.kernel):
                 return _surveyed(trace, examine(survey), str(file))
     return trace
 
@@ -229,9 +228,9 @@ def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
     )
 
 
-def _busy(findings: Findings, kind: str, page: str = "base") -> Middle | None:
+def _busy(findings: Findings, kind: str) -> Middle | None:
     """Return the processor time of a first touch, in ns a page."""
-    touch = findings.touch(kind, page)
+    touch = findings.touch(kind)
     return touch.busy.middle if touch and touch.busy else None
 
 

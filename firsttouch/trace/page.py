@@ -33,6 +33,8 @@ _LEFT, _BOTTOM, _TALL = 52.0, 34.0, 180.0
 _BAR, _STRIP, _CELL = 3.0, 18.0, 3.0
 # A gap of that many pages begins another region of the map, which has those with most faults.
 _GAP, _REGIONS = 1024, 24
+# What separates names and lines in folded stacks, and what a name has in its place.
+_FOLDED = str.maketrans(";\n", ": ")
 # Kinds that pictures do not tell apart, in the colours of a look by day and by night.
 _LOOKS = (
     ("first write", "#0b5cad", "#6cb2f5"),
@@ -205,12 +207,10 @@ def trace_picture(trace: Trace, totals: Totals, symbols: Symbols) -> str:
 def folded_trace(totals: Totals, symbols: Symbols) -> str:
     """Return the faults by stack: the outermost function first, the kind in brackets last."""
     stacks = sorted(kind_chains(totals, symbols).items())
-    return "".join(f"{';'.join(map(_folded, chain))} {count}\n" for chain, count in stacks)
-
-
-def _folded(function: str) -> str:
-    """Return a name without what separates names and lines in folded stacks."""
-    return function.replace(";", ":").replace("\n", " ")
+    return "".join(
+        f"{';'.join(name.translate(_FOLDED) for name in chain)} {count}\n"
+        for chain, count in stacks
+    )
 
 
 def draw_map(totals: Totals, page_size: int, width: float) -> Drawing:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,14 +82,11 @@ def root_of(pid: int) -> Path:
 
     It stays open until this process ends, so that the files are there when the other has ended.
     """
-    process = Path(f"/proc/{pid}")
-    try:
-        mounts = (process / "ns/mnt").samefile("/proc/self/ns/mnt")
-        if mounts and (process / "root").samefile("/"):
-            return Path("/")
-        return Path(f"/proc/{os.getpid()}/fd/{os.open(process / 'root', os.O_PATH)}")
-    except OSError:
-        return Path("/")
+    process, ours = Path(f"/proc/{pid}"), Path("/proc/self")
+    with suppress(OSError):
+        if not all((process / part).samefile(ours / part) for part in ("ns/mnt", "root")):
+            return Path(f"/proc/{os.getpid()}/fd/{os.open(process / 'root', os.O_PATH)}")
+    return Path("/")
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

@@ -34,8 +34,6 @@ _LINE = re.compile(rf"{_ADDRESS}-{_ADDRESS} (\S+) {_ADDRESS} \S+ (\d+) *(.*)")
 
 def change_of(data: bytes, kind: int, misc: int) -> Event | None:
     """Return the event of a record of the kernel's; None for one that changes no space."""
-    if len(data) < TRAILER.size:
-        raise struct.error
     _, _, time = TRAILER.unpack_from(data, len(data) - TRAILER.size)
     if kind == _MMAP2:
         pid, tid, start, length, offset, identity, prot, flags = _MAPPING.unpack_from(data)

@@ -42,10 +42,8 @@ class Symbols:
         return self._plain.get(name, name)
 
     def caller(self, place: Place) -> str:
-        name = self.function(place)
-        if name:
-            return name
-        return f"[{PurePath(place.path).name}]" if place.path else "[unknown code]"
+        unknown = f"[{PurePath(place.path).name}]" if place.path else "[unknown code]"
+        return self.function(place) or unknown
 
     def _linked_name(self, place: Place) -> str:
         if not place.path:

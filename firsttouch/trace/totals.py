@@ -107,10 +107,9 @@ class Timeline:
         self.last = max(self.last, time)
         while time >> self.shift >= self.PARTS:
             self.shift += 1
-            joined: Counter[tuple[int, int]] = Counter()
-            for (of, part), count in self.counts.items():
-                joined[of, part >> 1] += count
-            self.counts = joined
+            before, self.counts = self.counts, Counter()
+            for (of, part), count in before.items():
+                self.counts[of, part >> 1] += count
         self.counts[kind, time >> self.shift] += 1
 
 

@@ -7,7 +7,6 @@ import io
 import struct
 from bisect import bisect_right
 from contextlib import suppress
-from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -162,7 +161,7 @@ class Unwinder:
             self._rules[place] = None
             file = self._mapped_files.at(place)
             if file and file not in self._frames:
-                self._frames[file] = file.read(partial(Frames, machine=self._machine))
+                self._frames[file] = file.read(lambda elf: Frames(elf, machine=self._machine))
             if file and (frames := self._frames[file]):
                 # The library raises whatever a damaged file makes of it.
                 with suppress(Exception):

@@ -165,7 +165,8 @@ LEVELS = ("l1d", "l2")
 # The series adds this file; linux/Documentation/arch/arm64 describes it.
 WRITE_INTENT = "/proc/sys/vm/write_intent"
 _THP = "sys/kernel/mm/transparent_hugepage"
-_ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
+# By the names of uname(2).
+ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ def read_host(cpus: Iterable[int], system: Path = ROOT) -> Host:
         for file in (system / _THP).glob("hugepages-*kB/enabled")
     }
     return Host(
-        architecture=_ARCHITECTURES[platform.machine()],
+        architecture=ARCHITECTURES[platform.machine()],
         processor=lscpu("Model name") or "unknown CPU",
         kernel=platform.release(),
         cpus=tuple(map(str, cpus)),
