@@ -19,12 +19,7 @@ from firsttouch.building.apt import unpack
 from firsttouch.building.host_tools import QEMU, check_plugins
 from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.overlay import all_series, write_series
-from firsttouch.building.program_root import (
-    PROGRAM,
-    Member,
-    members_of,
-    write_members,
-)
+from firsttouch.building.program_root import PROGRAM, Member, members_of, write_members
 from firsttouch.building.programs import BENCH
 from firsttouch.building.source import (
     FLAVOURS,

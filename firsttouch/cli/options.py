@@ -18,10 +18,12 @@ from firsttouch.errors import UserError
 from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, TASK, Request
 from firsttouch.progress import Reporter
-from firsttouch.quantities import parse_size
+from firsttouch.quantities import format_size, parse_size
 
 Run = Callable[[argparse.Namespace, Reporter], int]
 
+# Bytes with which Debian's kernel boots.
+_LEAST = 128 << 20
 _DEFAULT = re.compile(r"\(default ([^\s)]+)\)$")
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
@@ -97,9 +99,12 @@ def _value(name: str, metavar: str, text: str) -> object:
             raise UserError(f"{name} {text}: give {numbers}.")
         case "BYTES":
             try:
-                return parse_size(text)
+                size = parse_size(text)
             except ValueError as error:
                 raise UserError(f"{name}: {error}; for example 64M.") from None
+            if name == "--memory" and size < _LEAST:
+                raise UserError(f"{name} {text}: a guest needs {format_size(_LEAST)} to boot.")
+            return size
         case "LIMIT":
             if not (limit := _LIMIT.fullmatch(text.replace(" ", ""))):
                 raise UserError(f"{name} {text}: write a count and a limit: 'instructions>+0.5%'.")
