@@ -7,6 +7,7 @@ Their format is "newc": Documentation/driver-api/early-userspace/buffer-format.r
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import stat
 import tempfile
@@ -26,6 +27,8 @@ from firsttouch.progress import Reporter
 # Where the archive has it, and where in it the program starts.
 _ROOT, _WORK = "root", "work"
 _ARCHIVE = "root.cpio"
+# Folders in the order of PATH in bench/program.c, and links after which Linux gives up.
+_PATH, _LINKS = ("usr/sbin", "usr/bin", "sbin", "bin"), 40
 
 
 @dataclass(frozen=True)
@@ -109,30 +112,42 @@ def members_of(folder: Path) -> dict[str, Member]:
 def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
     """Raise UserError if the root lacks the command, or what a program of arm64 needs to start.
 
-    Files are looked for by their last name, wherever they are.
+    Libraries are looked for by name, wherever they are.
     """
     word = program.words[0]
-    # A link is followed only where no file has its name.
-    last = sorted(members.items(), key=lambda member: isinstance(member[1][1], Path))
-    by_name = {PurePath(name).name: data for name, (mode, data) in last if not stat.S_ISDIR(mode)}
-    data = by_name.get(PurePath(word).name)
-    if data is None:
+    places = [posixpath.join(folder, word) for folder in ([_WORK] if "/" in word else _PATH)]
+    found = [file for place in places if (file := _find(place, members)) is not None]
+    if not found:
         raise UserError(
             f"{word} is not in the root directory of the guest: name its package by --packages, "
             "a root by --root, or a file by --copy."
         )
-    if isinstance(data, bytes):
-        data = by_name.get(PurePath(os.fsdecode(data)).name)
-    for part in _needed(word, data) if isinstance(data, Path) else ():
-        if PurePath(part).name not in by_name:
+    names = {PurePath(name).name for name in members}
+    for part in _needed(word, found[0]):
+        if (_find(part, members) is None) if "/" in part else part not in names:
             raise UserError(
                 f"{word} needs {part}, which the root directory of the guest lacks: add it to "
                 "your --root, or its package by --packages, or link the program statically."
             )
 
 
-def _needed(word: str, program: Path) -> list[str]:
+def _find(path: str, members: Mapping[str, Member]) -> bytes | Path | None:
+    """Return the contents of a file of the root; links to files and to folders are followed."""
+    parts, at, links = path.split("/")[::-1], "", 0
+    while parts:
+        at = posixpath.normpath(posixpath.join("/", at, parts.pop())).strip("/")
+        mode, data = members.get(at, (0, b""))
+        if stat.S_ISLNK(mode) and isinstance(data, bytes) and (links := links + 1) < _LINKS:
+            parts += os.fsdecode(data).split("/")[::-1]
+            at = "" if data.startswith(b"/") else posixpath.dirname(at)
+    mode, data = members.get(at, (0, b""))
+    return data if stat.S_ISREG(mode) else None
+
+
+def _needed(word: str, program: bytes | Path) -> list[str]:
     """Return the loader and the libraries of a program, or the interpreter of a script."""
+    if isinstance(program, bytes):
+        return []
     with program.open("rb") as file:
         line = file.readline(256)
     if not line.startswith(b"\x7fELF"):

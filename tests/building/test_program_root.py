@@ -25,11 +25,12 @@ def _compiled(folder: Path, compiler: str) -> Path:
 
 
 def _root(program: Path, *more: str) -> dict[str, Member]:
-    links: dict[str, Member] = {"lib": (_LINK, b"usr/lib"), "bin": (_LINK, b"/usr/bin")}
     return {
-        **links,
+        "lib": (_LINK, b"usr/lib"),
+        "bin": (_LINK, b"/usr/bin"),
         "usr/bin/real": (_FILE, program),
         "usr/bin/a": (_LINK, b"../bin/real"),
+        "usr/share/a": (_FILE, program.with_name("no program")),
         **dict.fromkeys(more, (_FILE, b"")),
     }
 
