@@ -165,7 +165,6 @@ LEVELS = ("l1d", "l2")
 # The series adds this file; linux/Documentation/arch/arm64 describes it.
 WRITE_INTENT = "/proc/sys/vm/write_intent"
 _THP = "sys/kernel/mm/transparent_hugepage"
-# By the names of uname(2).
 ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
 
 
