@@ -7,6 +7,7 @@ import argparse
 import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +35,6 @@ from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
 from firsttouch.trace.sentences import compared_traces
 from firsttouch.trace.sites import FILE_NAME as TRACE
-from firsttouch.trace.sites import Trace
 from firsttouch.views.answers import print_answers
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
@@ -94,7 +94,10 @@ def _trace(options: argparse.Namespace, reporter: Reporter) -> int:
     chains = not options.no_call_chains
     target = Target(tuple(options.command), options.pid, options.seconds, chains)
     number = getattr(options, "try")
-    printed = _trace_before(options.out / DATA_FILE) if number else None
+    printed = None
+    if number:
+        with suppress(FirsttouchError):
+            printed = read_recording(options.out / DATA_FILE).trace
     read = _traced(target, options.out, options, reporter)
     if number:
         advice = remedy_to_try(read.trace, number, printed)
@@ -105,13 +108,6 @@ def _trace(options: argparse.Namespace, reporter: Reporter) -> int:
     status = read.trace.status if read.trace.complete else signal.SIGKILL
     code = os.waitstatus_to_exitcode(status or 0)
     return code if code >= 0 else 128 - code
-
-
-def _trace_before(file: Path) -> Trace | None:
-    try:
-        return read_recording(file).trace
-    except FirsttouchError:
-        return None
 
 
 def _traced(

@@ -32,10 +32,6 @@ def disassemble(prefix: str, program: Path) -> dict[str, list[str]]:
     return functions
 
 
-def arm64_accesses(body: list[str]) -> list[str]:
-    return [text.split()[0] for text in body if "[" in text]
-
-
 def x86_accesses(body: list[str]) -> list[str]:
     """Return the mnemonics with a memory operand, without the stack's on entry and exit."""
     accesses: list[str] = []
@@ -52,7 +48,8 @@ def x86_accesses(body: list[str]) -> list[str]:
 def test_arm64_loops_do_what_they_are_named_for(arm64_ftbench: Path) -> None:
     functions = disassemble(cross_compile(), arm64_ftbench)
     for name, expected in _FUNCTIONS.items():
-        assert arm64_accesses(functions[name]) == expected["arm64"], name
+        accesses = [text.split()[0] for text in functions[name] if "[" in text]
+        assert accesses == expected["arm64"], name
         # A measured loop calls no function.
         assert not {text.split()[0] for text in functions[name]} & {"bl", "blr", "br", "svc"}
     hints = [text for body in functions.values() for text in body if text.startswith("hint")]

@@ -144,12 +144,9 @@ def test_a_series_has_no_author_that_nobody_named(
     _refused(firsttouch("kernel", "series", "--source", fake_linux), "set git's user.name")
 
 
-def test_a_tree_that_was_built_in(firsttouch: Firsttouch, fake_linux: Path) -> None:
+def test_a_tree_built_in_or_without_a_version(firsttouch: Firsttouch, fake_linux: Path) -> None:
     (fake_linux / ".config").touch()
     _refused(firsttouch("lab", "--source", fake_linux), "make mrproper")
-
-
-def test_a_tree_without_a_version(firsttouch: Firsttouch, fake_linux: Path) -> None:
     (fake_linux / "Makefile").write_text("all:\n")
     _refused(firsttouch("lab", "--source", fake_linux), "holds no Linux kernel source")
 

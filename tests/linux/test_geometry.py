@@ -179,11 +179,6 @@ class Entry:
         )  # fmt: skip
 
 
-def cpu_caches(l1d: Entry, l1i: Entry, l2: Entry) -> list[Entry]:
-    """The caches of a CPU, in the order in which `below` counts them."""
-    return [l1d, replace(l1i, kind=_FOR_CODE), replace(l2, kind=_FOR_BOTH)]
-
-
 def table(cpus: Sequence[Sequence[Entry]], *, parent_is_itself: bool = False) -> bytes:
     """A package with these CPUs, whose UIDs count from 0."""
     body = bytearray(_HEADER.size)
@@ -216,9 +211,12 @@ def table_data(case: Case) -> bytes:
     """The PPTT of a case, as the bytes that the guest finds."""
     l1d, l2 = (Entry(**_DATA[name]) for name in ("table_l1d", "table_l2"))
     cpus = [
-        cpu_caches(
-            replace(l1d, **case.get("l1d", {}), **changed), l1d, replace(l2, **case.get("l2", {}))
-        )
+        # In the order in which `below` counts them.
+        [
+            replace(l1d, **case.get("l1d", {}), **changed),
+            replace(l1d, kind=_FOR_CODE),
+            replace(l2, **case.get("l2", {}), kind=_FOR_BOTH),
+        ]
         if changed is not False
         else []
         for changed in case.get("cpus", [{}, {}])

@@ -32,6 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
         _write({})
         shutil.rmtree(_FILES, ignore_errors=True)
+        _FILES.mkdir(parents=True)
 
 
 @pytest.fixture
@@ -41,8 +42,10 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
     def compare(text: str, file: str = "") -> None:
         text = text.strip("\n")
-        if request.config.getoption("--golden"):
-            _write_file(file, text) if file else _write({**_read(), name: text})
+        if request.config.getoption("--golden") and file:
+            (_FILES / file).write_text(f"{text}\n", "utf-8")
+        elif request.config.getoption("--golden"):
+            _write({**_read(), name: text})
         expected = (_FILES / file).read_text("utf-8").strip("\n") if file else _read().get(name)
         assert text == expected, "if the new words are right: make golden"
 
@@ -57,8 +60,3 @@ def _read() -> dict[str, str]:
 def _write(texts: Mapping[str, str]) -> None:
     sections = (f"\n== {name}\n{text}\n" for name, text in texts.items())
     GOLDEN.write_text(_HEAD + "".join(sections), "utf-8")
-
-
-def _write_file(file: str, text: str) -> None:
-    _FILES.mkdir(parents=True, exist_ok=True)
-    (_FILES / file).write_text(f"{text}\n", "utf-8")
