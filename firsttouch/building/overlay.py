@@ -166,13 +166,15 @@ def write_series(
     removed: they would be applied with the new ones. Raises HostError if it cannot be written.
     """
     patches = patches_of(source.release, series.name)
+    # Once: each call looks at the 90,000 files of a stored tree.
+    tree = source.tree()
     check_writable(destination)
     for stale in destination.glob(_NUMBERED):
         stale.unlink()
     with tempfile.TemporaryDirectory(prefix="firsttouch-series-") as scratch:
         work = Path(scratch)
         for patch in patches:
-            copy_files(patch.touched(source.release), source.tree(), work)
+            copy_files(patch.touched(source.release), tree, work)
         _git(work, author, "init", "-q")
         _commit(work, author, f"Linux {source.version}", author)
         for patch in patches:

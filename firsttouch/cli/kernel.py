@@ -129,6 +129,10 @@ def _series(options: argparse.Namespace, reporter: Reporter) -> int:
     for name in options.feature or series:
         for file in write_series(source, series[name], options.out / name, user.rsplit(" ", 2)[0]):
             print(file)
+    reporter.say(
+        "Apply one series, or several in this order, by `git am -3 --empty=drop "
+        f"{options.out}/FEATURE/*.patch`; -3 skips a patch that an earlier series has."
+    )
     return 0
 
 

@@ -17,7 +17,8 @@ from firsttouch.building.overlay import all_series, apply, link_tree, patches_of
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.kernels import release_names
-from firsttouch.files import LINUX
+from firsttouch.cli.main import main
+from firsttouch.files import LINUX, REPOSITORY
 
 pytestmark = pytest.mark.kernel
 
@@ -56,15 +57,25 @@ def patches(
 
 def _copy(source: KernelSource, files: list[str], tree: Path) -> None:
     """Copy those of `files` that `source` has: a whole tree takes a minute to delete."""
+    unchanged = source.tree()
     for file in files:
-        if (source.tree() / file).exists():
+        if (unchanged / file).exists():
             (tree / file).parent.mkdir(parents=True, exist_ok=True)
-            (tree / file).write_bytes((source.tree() / file).read_bytes())
+            (tree / file).write_bytes((unchanged / file).read_bytes())
+
+
+def _commit(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "A. Tester")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "tester@example.org")
+    for words in ("init -q", "add -A -f", "commit -q -m base"):
+        _run("git", *words.split(), cwd=repository)
 
 
 def test_git_am_accepts_the_series_and_makes_the_tree_that_is_built(
-    source: KernelSource, name: str, patches: list[Path], tmp_path: Path
-) -> None:
+    source: KernelSource, name: str, patches: list[Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     ours = patches_of(source.release, name)
     touched = sorted({file for patch in ours for file in patch.touched(source.release)})
     repository, changed = tmp_path / "linux", tmp_path / "changed"
@@ -72,17 +83,31 @@ def test_git_am_accepts_the_series_and_makes_the_tree_that_is_built(
         _copy(source, touched, tree)
     for patch in ours:
         apply(patch, source.release, changed)
-    git = ("git", "-c", "user.name=A. Tester", "-c", "user.email=tester@example.org")
-    _run("git", "init", "-q", cwd=repository)
-    _run(*git, "add", "-A", "-f", cwd=repository)
-    _run(*git, "commit", "-q", "-m", "base", cwd=repository)
-    _run(*git, "am", "--empty=drop", *patches, cwd=repository)
+    _commit(repository, monkeypatch)
+    _run("git", "am", "--empty=drop", *patches, cwd=repository)
     assert _run("git", "status", "--porcelain", cwd=repository) == ""
     said = _run("git", "log", "--format=%s|%an <%ae>", "--reverse", cwd=repository).splitlines()
     assert said[1:] == [f"{patch.subject}|{patch.author or _AUTHOR}" for patch in ours]
     for file in touched:
         built = (changed / file).read_text().replace("M:\tAUTHOR", f"M:\t{_AUTHOR}")
         assert (repository / file).read_text() == built, file
+
+
+def test_all_series_apply_in_order_by_the_command_that_is_printed_and_documented(
+    source: KernelSource, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    ours = {each.name: each for name in all_series() for each in patches_of(source.release, name)}
+    repository = tmp_path / "linux"
+    _copy(source, [f for each in ours.values() for f in each.touched(source.release)], repository)
+    _commit(repository, monkeypatch)
+    main(["kernel", "series", "--release", source.release.name, "--out", str(tmp_path)])
+    command = capsys.readouterr().err.split("`")[1].removesuffix(f"{tmp_path}/FEATURE/*.patch")
+    assert command in (REPOSITORY / "docs/how-to/real-hardware.md").read_text()
+    for name in all_series():
+        _run(*command.split(), *sorted((tmp_path / name).iterdir()), cwd=repository)
+    said = _run("git", "log", "--format=%s", cwd=repository).splitlines()
+    assert sorted(said) == sorted(["base", *(each.subject for each in ours.values())])
 
 
 def test_the_first_mail_has_figures_answers_and_what_it_applies_to(
@@ -139,28 +164,25 @@ def _options() -> str:
     return "".join(file.read_text() for file in sorted((LINUX / "configs/features").iterdir()))
 
 
-def _configure(source: KernelSource, tree: Path, objects: Path) -> None:
-    """The lab's configuration, with those of the features' options that the tree has."""
-    KernelImage(source, Kernel("stock")).configure(tree, objects)
-    with (objects / ".config").open("a") as config:
-        config.write(_options())
-    _make(tree, objects, "olddefconfig")
-
-
 # Of each function that calls pte_unmap(): sparse does not see that pte_offset_map(), which is in
 # another file, begins a critical section of RCU.
 _PTE_UNMAP = " - unexpected unlock"
 
 
-def _check_code(source: KernelSource, series: str, folder: Path) -> None:
-    """Only files of the series are checked: the rest of the kernel has warnings of its own."""
-    tree = folder / "linux"
+def test_the_kernel_code_builds_without_warnings_and_sparse_finds_nothing(
+    source: KernelSource, tmp_path: Path
+) -> None:
+    """All series together. The rest of the kernel has warnings of its own, so it isn't checked."""
+    tree = tmp_path / "linux"
     objects = tree / "objects"
+    ours = patches_of(source.release)
     link_tree(source.tree(), tree)
-    ours = patches_of(source.release, series)
     for patch in ours:
         apply(patch, source.release, tree)
-    _configure(source, tree, objects)
+    KernelImage(source, Kernel("stock")).configure(tree, objects)
+    with (objects / ".config").open("a") as config:
+        config.write(_options())
+    _make(tree, objects, "olddefconfig")
     built = sorted(
         {
             str(Path(file).with_suffix(".o"))
@@ -183,13 +205,6 @@ def _check_code(source: KernelSource, series: str, folder: Path) -> None:
         and not line.endswith(_PTE_UNMAP)
     ]
     assert not complaints, "\n".join(complaints)
-
-
-def test_the_kernel_code_builds_without_warnings_and_sparse_finds_nothing(
-    source: KernelSource, tmp_path: Path
-) -> None:
-    """All series together, as the lab's kernels have them."""
-    _check_code(source, "", tmp_path)
 
 
 @pytest.mark.regress
