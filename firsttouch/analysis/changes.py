@@ -139,10 +139,12 @@ def units_of(case: Case, base: str = BASE) -> tuple[Unit, float]:
 
 
 def changes(dataset: Dataset) -> list[Changes]:
+    """Return what each arm that was tried changes; none for an arm on which every cell failed."""
+    arms = sorted(dataset.catalog.arms.values(), key=lambda arm: arm.order)
     return [
-        Changes(arm.name, arm.meaning, tuple(sorted(_cells(dataset.cases, arm.name), key=_order)))
-        for arm in sorted(dataset.catalog.arms.values(), key=lambda arm: arm.order)
-        if arm.tried
+        Changes(arm.name, arm.meaning, tuple(sorted(cells, key=_order)))
+        for arm in arms
+        if arm.tried and (cells := list(_cells(dataset.cases, arm.name)))
     ]
 
 

@@ -46,7 +46,9 @@ def _changes(
             )
         )  # fmt: skip
     catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock", "again"])
-    (result,) = changes(make_dataset(results, catalog.adding([tried_arm("mine", 0, "my.patch")])))
+    # Every cell of the second arm failed.
+    both = catalog.adding([tried_arm("mine", 0, "my.patch"), tried_arm("failed", 1, "x.patch")])
+    (result,) = changes(make_dataset(results, both))
     return result
 
 
