@@ -235,7 +235,8 @@ def file_of(kind: str, name: str, folder: Path) -> Path:
     """
     files = [file for file in _files_in(folder) if file.stem == name]
     if not files:
-        raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}")
+        add = "" if kind == "architecture" else " To add one: docs/how-to/adding.md."
+        raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}{add}")
     if len(files) > 1:
         raise UserError(
             f"{files[1]}: the project already has a {kind} {name!r}, {files[0]}: "
