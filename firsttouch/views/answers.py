@@ -61,7 +61,7 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
 def own_tables(dataset: Dataset, figures: Iterable[Row]) -> Iterator[Table]:
     """Yield the shown rows of each experiment that neither sentences nor `figures` are about.
 
-    Of the default plan they are left out if anything else of it has an answer.
+    Those of the default plan are left out if the first touch has a sentence.
     """
     answered = {figure.case.experiment.name for figure in figures}
     for platform in dataset.platforms():
@@ -71,7 +71,7 @@ def own_tables(dataset: Dataset, figures: Iterable[Row]) -> Iterator[Table]:
         (cases[0].experiment, rows)
         for cases, rows in by_experiment(dataset)
         if cases[0].experiment.name not in answered
-        and not (answered and cases[0].experiment.default)
+        and not (_FAULTS in answered and cases[0].experiment.default)
     ]
     for experiment, every in own:
         rows = [row for row in every if row.metric in experiment.shown()] or every

@@ -55,8 +55,11 @@ def test_no_digit_is_cut_at_any_width(full: Dataset, width: int) -> None:
 
 @pytest.mark.parametrize(
     ("names", "arms"),
-    [(["switch"], ["stock"]), (["switch", "boot"], ["debian", "on"]), (["read-fault"], ["stock"])],
-)
+    [
+        (["switch"], ["stock"]), (["switch", "boot"], ["debian", "on"]),
+        (["read-fault"], ["stock"]), (["populate", "zero-conflict"], ["debian"]),
+    ],
+)  # fmt: skip
 def test_what_was_asked_for_is_the_answer(
     tmp_path: Path, names: list[str], arms: list[str], golden: Golden
 ) -> None:
