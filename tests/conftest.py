@@ -167,7 +167,7 @@ def listing_cache(native_ftbench: Path, own_cache: Path) -> Path:
 @pytest.fixture
 def configured_cache(listing_cache: Path, reporter: Reporter) -> Path:
     """The root of a store for this test alone that also has a configuration of 6.12."""
-    Configuration(load_release("6.12")).give(FAKE_CONFIGURATION, reporter)
+    Configuration(load_release("6.12")).give(FAKE_CONFIGURATION)
     return listing_cache
 
 

@@ -100,11 +100,9 @@ exec ccache "$@"
 def ccache(tree: Path, objects: Path, prefix: str) -> list[str]:
     """Return the variables of make that run a kernel's compilers by ccache; none without it.
 
-    Its depend mode checks the files that a compilation included before, and preprocesses nothing:
-    a first build takes a quarter less. It does not see a new header that the compiler would find
-    earlier for the same #include, so a macro has the digest of the names that could hide another
-    (`_header_names`). Nor does it see the bytes of an .incbin: `_COMPILE`, which is put into
-    `objects`, and which leaves the user's settings out, but for the size and whether to use it.
+    Its depend mode preprocesses nothing: a first build takes a quarter less. It does not see a new
+    header that hides one (hence `_header_names`), nor the bytes of an .incbin (hence `_COMPILE`,
+    put into `objects`). Of the user's settings the size counts, and whether to use it.
     """
     if shutil.which(CCACHE) is None:
         return []

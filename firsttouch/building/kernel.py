@@ -167,19 +167,15 @@ class KernelImage:
     def configure(self, tree: Path, objects: Path) -> None:
         """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments."""
         objects.mkdir(parents=True)
-
-        def make(target: str) -> None:
-            output(self._command(tree, objects, target), env=_REPRODUCIBLE)
-
         if self._tiny:
-            make("tinyconfig")
+            output(self._command(tree, objects, "tinyconfig"), env=_REPRODUCIBLE)
         else:
             base = self.source.configuration(self._arch.name, self.flavour)
             shutil.copyfile(base, objects / ".config")
         wanted = "".join(fragment.read_text() for fragment in self.fragments_in_order())
         with (objects / ".config").open("a") as config:
             config.write(wanted)
-        make("olddefconfig")
+        output(self._command(tree, objects, "olddefconfig"), env=_REPRODUCIBLE)
         got = dict(_OPTION.findall((objects / ".config").read_text()))
         # The last line for an option wins, as in Kconfig; one without a line is not set.
         asked = dict(_OPTION.findall(wanted)).items()

@@ -73,7 +73,6 @@ def all_series() -> dict[str, Series]:
     return {series.name: series for series in listed}
 
 
-# In the place of one series: each of them, those that are only built alone, too.
 EVERY = "every"
 
 
@@ -211,9 +210,8 @@ def _base(source: KernelSource) -> str:
 def _commit(work: Path, committer: str, message: str, author: str) -> None:
     # Some folders of a kernel tree ignore what is new.
     _git(work, committer, "add", "-A", "-f")
-    signed = ["-s"] if message.count("\n") else []
-    _git(work, committer, "commit", "-q", "--allow-empty", *signed, f"--author={author}",
-         "-m", message)  # fmt: skip
+    options = ("-q", "--allow-empty", "-s", f"--author={author}")
+    _git(work, committer, "commit", *options, "-m", message)
 
 
 def _git(work: Path, author: str, *arguments: str) -> None:

@@ -204,11 +204,7 @@ def _read(file: Path) -> bytes:
 
 
 def _keep(name: str, text: bytes) -> Path:
-    def make(_: Path, product: Path) -> None:
-        (product / name).write_bytes(text)
-
-    entry = Entry("patches", {"name": name, "text": digest_bytes(text)}, name, name)
-    return entry.obtain(make, lambda _: None)
+    return Entry("patches", {"name": name, "text": digest_bytes(text)}, name, name).keep(text)
 
 
 def _stem(file: Path) -> str:

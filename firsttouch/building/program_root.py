@@ -110,10 +110,7 @@ def members_of(folder: Path) -> dict[str, Member]:
 
 
 def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
-    """Raise UserError if the root lacks the command, or what a program of arm64 needs to start.
-
-    Libraries are looked for by name, wherever they are.
-    """
+    """Raise UserError if the root lacks the command, or what a program of arm64 needs to start."""
     word = program.words[0]
     places = [posixpath.join(folder, word) for folder in ([_WORK] if "/" in word else _PATH)]
     found = [file for place in places if (file := _find(place, members)) is not None]
@@ -122,6 +119,7 @@ def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
             f"{word} is not in the root directory of the guest: name its package by --packages, "
             "a root by --root, or a file by --copy."
         )
+    # Libraries may be in any folder.
     names = {PurePath(name).name for name in members}
     for part in _needed(word, found[0]):
         if (_find(part, members) is None) if "/" in part else part not in names:
@@ -131,8 +129,8 @@ def check_program(program: UserProgram, members: Mapping[str, Member]) -> None:
             )
 
 
-def _find(path: str, members: Mapping[str, Member]) -> bytes | Path | None:
-    """Return the contents of a file of the root; links to files and to folders are followed."""
+def _find(path: str, members: Mapping[str, Member]) -> Path | None:
+    """Return where a program or a library is; links to files and to folders are followed."""
     parts, at, links = path.split("/")[::-1], "", 0
     while parts:
         at = posixpath.normpath(posixpath.join("/", at, parts.pop())).strip("/")
@@ -140,14 +138,12 @@ def _find(path: str, members: Mapping[str, Member]) -> bytes | Path | None:
         if stat.S_ISLNK(mode) and isinstance(data, bytes) and (links := links + 1) < _LINKS:
             parts += os.fsdecode(data).split("/")[::-1]
             at = "" if data.startswith(b"/") else posixpath.dirname(at)
-    mode, data = members.get(at, (0, b""))
-    return data if stat.S_ISREG(mode) else None
+    _, data = members.get(at, (0, b""))
+    return data if isinstance(data, Path) else None
 
 
-def _needed(word: str, program: bytes | Path) -> list[str]:
+def _needed(word: str, program: Path) -> list[str]:
     """Return the loader and the libraries of a program, or the interpreter of a script."""
-    if isinstance(program, bytes):
-        return []
     with program.open("rb") as file:
         line = file.readline(256)
     if not line.startswith(b"\x7fELF"):

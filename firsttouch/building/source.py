@@ -93,7 +93,7 @@ class Configuration(FromPackages):
         packed = unpacked / "usr/src" / self.release.configuration / self._packed
         (product / "config").write_bytes(lzma.decompress(packed.read_bytes()))
 
-    def give(self, given: Path, reporter: Reporter) -> Path:
+    def give(self, given: Path) -> Path:
         """Take the file `given` as this configuration, and return the store's copy of it.
 
         For a host whose archive cannot be asked. It may be packed by xz, as in Debian's package.
@@ -106,12 +106,8 @@ class Configuration(FromPackages):
                 f"{given} cannot be read ({error}): give {self._packed}, or its text."
             ) from None
         files = (Package(given.name, len(data), digest_file(given)),)
-
-        def make(_: Path, product: Path) -> None:
-            (product / "config").write_bytes(text)
-
         self.wanted().remember(files)
-        return self.entry(files).obtain(make, reporter.say)
+        return self.entry(files).keep(text)
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,6 @@ class Entry:
     def use(self) -> Path | None:
         """Note a use of the entry and return its file; None if the entry is missing or damaged."""
         _share(store_root())
-        # Computed once: a kernel tree has very many files.
         path = self.path
         manifest = read_manifest(path)
         if manifest is None:
@@ -170,6 +169,12 @@ class Entry:
             product.rename(self.path)
             shutil.rmtree(workplace, ignore_errors=True)
         return self.path / self.file
+
+    def keep(self, data: bytes) -> Path:
+        """Return the entry's file, which has the bytes `data`."""
+        return self.obtain(
+            lambda _, product: write_atomically(product / self.file, data), lambda _: None
+        )
 
     def _state(self, file: Path) -> str:
         # A link may lead to a file of the host's: its target is what counts.

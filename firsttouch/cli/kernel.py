@@ -94,7 +94,7 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
     release = load_release(options.release)
     configuration = Configuration(release)
     if options.configuration:
-        print(configuration.give(options.configuration, reporter))
+        print(configuration.give(options.configuration))
         return 0
     source = debian_source(release, reporter, newest=True)
     configuration.fetch(reporter)

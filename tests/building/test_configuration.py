@@ -22,7 +22,7 @@ def test_what_is_given_is_what_kernels_start_from(
     assert wanted.stored() is None
     file = tmp_path / name
     file.write_bytes(lzma.compress(_TEXT) if file.suffix == ".xz" else _TEXT)
-    stored = wanted.give(file, reporter)
+    stored = wanted.give(file)
     assert stored.is_relative_to(own_cache)
     assert stored.read_bytes() == _TEXT
     # Nothing is fetched: the store has it.
@@ -35,7 +35,7 @@ def test_a_configuration_that_cannot_be_unpacked_is_refused(
 ) -> None:
     (tmp_path / "config.xz").write_bytes(b"not packed")
     with pytest.raises(UserError, match=r"give config\.arm64_none_cloud-arm64\.xz"):
-        Configuration(load_release("6.12")).give(tmp_path / "config.xz", reporter)
+        Configuration(load_release("6.12")).give(tmp_path / "config.xz")
 
 
 @pytest.mark.long

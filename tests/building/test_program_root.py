@@ -31,7 +31,7 @@ def _root(program: Path, *more: str) -> dict[str, Member]:
         "usr/bin/real": (_FILE, program),
         "usr/bin/a": (_LINK, b"../bin/real"),
         "usr/share/a": (_FILE, program.with_name("no program")),
-        **dict.fromkeys(more, (_FILE, b"")),
+        **dict.fromkeys(more, (_FILE, program)),
     }
 
 

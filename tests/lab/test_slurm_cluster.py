@@ -17,7 +17,6 @@ import pytest
 from firsttouch.building.source import Configuration
 from firsttouch.catalog.kernels import load_release
 from firsttouch.files import REPOSITORY
-from firsttouch.progress import Reporter
 from tests.conftest import FAKE_CONFIGURATION, FAKE_LINUX, Firsttouch
 
 pytestmark = [pytest.mark.regress, pytest.mark.kernel]
@@ -164,7 +163,7 @@ def test_a_plan_on_two_nodes_gives_the_same_bytes_although_one_is_killed(
         "by=store", "--arm", "stock", "--source", source,
     )  # fmt: skip
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
-    Configuration(load_release("6.12")).give(FAKE_CONFIGURATION, Reporter())
+    Configuration(load_release("6.12")).give(FAKE_CONFIGURATION)
     here = firsttouch(*words, "--out", "here", FAKE_IMAGE=stock)
     assert here.returncode == 0, here.stderr
     store = tmp_path / "there/firsttouch"
