@@ -210,8 +210,7 @@ def _base(source: KernelSource) -> str:
 def _commit(work: Path, committer: str, message: str, author: str) -> None:
     # Some folders of a kernel tree ignore what is new.
     _git(work, committer, "add", "-A", "-f")
-    options = ("-q", "--allow-empty", "-s", f"--author={author}")
-    _git(work, committer, "commit", *options, "-m", message)
+    _git(work, committer, "commit", "--allow-empty", "-s", f"--author={author}", "-m", message)
 
 
 def _git(work: Path, author: str, *arguments: str) -> None:

@@ -149,7 +149,7 @@ def _fetched(message: str) -> Path:
                 getattr(error, "detail", ()),
             ) from None
 
-    return Entry("patches", {"message": message}, message, name).obtain(make, lambda _: None)
+    return Entry("patches", {"message": message}, message, name).obtain(make)
 
 
 def _mails(text: bytes) -> list[_Mail]:

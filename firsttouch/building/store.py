@@ -141,7 +141,7 @@ class Entry:
             return None
         return path / self.file if intact else None
 
-    def obtain(self, make: Maker, say: Callable[[str], None]) -> Path:
+    def obtain(self, make: Maker, say: Callable[[str], object] = lambda _: None) -> Path:
         """Return the entry's file; call `make` if the entry is missing or damaged."""
         if stored := self.use():
             return stored
@@ -172,9 +172,7 @@ class Entry:
 
     def keep(self, data: bytes) -> Path:
         """Return the entry's file, which has the bytes `data`."""
-        return self.obtain(
-            lambda _, product: write_atomically(product / self.file, data), lambda _: None
-        )
+        return self.obtain(lambda _, product: write_atomically(product / self.file, data))
 
     def _state(self, file: Path) -> str:
         # A link may lead to a file of the host's: its target is what counts.
