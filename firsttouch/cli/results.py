@@ -33,8 +33,9 @@ from firsttouch.trace.advice import predicted_and_measured, remedy_to_try, with_
 from firsttouch.trace.page import folded_trace, trace_picture
 from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
-from firsttouch.trace.sentences import compared_traces
+from firsttouch.trace.sentences import compared_traces, print_trace
 from firsttouch.trace.sites import FILE_NAME as TRACE
+from firsttouch.trace.sites import read_trace
 from firsttouch.views.answers import print_answers
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
@@ -61,16 +62,16 @@ _TRACE = """
                    print the predicted and the measured faults
 COMMAND...         a command with arguments
 """
-_REPORT = "DIR  a directory of `lab` or `trace`"
+_REPORT = "DIR  a directory of `lab` or `trace`, or its file results.jsonl, .gz, .xz or trace.json"
 _COMPARE = """
-A       a directory of results, a survey or a trace
-B       a directory of results, a survey or a trace
+A       a directory of results, a survey or a trace, or its file
+B       another
 --json  print the comparison as JSON
 """
 _EXPORT = f"""{_REPORT}
 --format {{{",".join((*FORMATS, "svg", "folded"))}}}  Markdown, CSV, SVG: the figures of the
            report or the trace, folded: the stacks of a profile or a trace, also for speedscope
-           (default md)
+           (default: md, of a trace folded)
 --out DIR  where the SVG files go; only for --format svg
 """
 
@@ -167,6 +168,9 @@ def export_options(others: argparse.ArgumentParser) -> None:
 
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     place = _directory(options.dir)
+    if place.suffix == ".json":
+        print_trace(read_trace(place), output_console(), f"From {place}, without its recording.")
+        return 0
     timings = timings_in(place)
     if (place / DATA_FILE).is_file():
         read = read_recording(place / DATA_FILE)
@@ -198,8 +202,9 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _directory(path: Path) -> Path:
-    """Return a directory, also that of a trace's file; results can be a file anywhere."""
-    return path.parent if path.name in (DATA_FILE, TRACE) else path
+    """Return the directory of a recording, also for a file there; other files are used alone."""
+    recorded = path.name in (DATA_FILE, TRACE) and (path.parent / DATA_FILE).is_file()
+    return path.parent if recorded else path
 
 
 def _export(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -207,15 +212,17 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError("--format svg writes files: give it --out FOLDER, and no other format.")
     options.dir = _directory(options.dir)
     traced = options.dir / DATA_FILE
+    if options.dir.suffix == ".json":
+        raise UserError(f"{options.dir} is alone: export where {DATA_FILE} is next to it.")
     if traced.is_file() and (options.format == "folded" or not timings_in(options.dir)):
-        if options.format not in ("folded", "svg"):
+        if options.format in FORMATS:
             raise UserError(f"{options.dir} has a trace: use --format folded or svg.")
         read = read_recording(traced)
-        if options.format == "folded":
-            print(folded_trace(read.totals, read.symbols), end="")
-        else:
+        if options.out:
             picture = trace_picture(read.trace, read.totals, read.symbols)
             print(*write_figures({"faults.svg": picture}, options.out))
+        else:
+            print(folded_trace(read.totals, read.symbols), end="")
         return 0
     dataset = read_dataset(options.dir)
     if options.out:
@@ -226,7 +233,7 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
             raise UserError(f"{options.dir} has no profile: give one of `firsttouch profile`.")
         print(stacks, end="")
     else:
-        print(export(dataset, options.format), end="")
+        print(export(dataset, options.format or "md"), end="")
     return say_notes(dataset.notes, reporter)
 
 

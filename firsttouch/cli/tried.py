@@ -14,14 +14,7 @@ from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
-from firsttouch.catalog.arms import (
-    CONTROL,
-    Arm,
-    Wanted,
-    load_setting,
-    matrix_settings,
-    tried_arms,
-)
+from firsttouch.catalog.arms import CONTROL, Arm, Wanted, load_setting, matrix_settings, tried_arms
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli import lab
 from firsttouch.cli.bisect import METRIC, run_bisect

@@ -195,7 +195,7 @@ def compared_traces(a: Path, b: Path) -> Comparison | None:
     None, too, if both directories have results of another kind. Raises UserError if a trace
     cannot be read.
     """
-    files = [path if path.name == FILE_NAME else path / FILE_NAME for path in (a, b)]
+    files = [path if path.suffix == ".json" else path / FILE_NAME for path in (a, b)]
     others = all((path / "results.jsonl").exists() for path in (a, b))
     if others or not any(file.is_file() for file in files):
         return None

@@ -43,18 +43,15 @@ def test_what_cannot_be_drawn_is_said_once_and_the_rest_is_there(
 
 
 def test_svg_is_a_file_for_each_figure(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    made_results.write(
-        tmp_path / "a", made_results.plan(EXPERIMENTS, ["populate", "fault-timeline"])
-    )
+    plan = made_results.plan(EXPERIMENTS, ["populate", "fault-timeline"])
+    made_results.write(tmp_path / "a", plan)
     done = firsttouch("export", "a", "--format", "svg", "--out", "b c")
     assert (done.returncode, done.stderr) == (0, "")
     files = [tmp_path / line for line in done.stdout.splitlines()]
     assert len(files) == 3 and sorted(files) == sorted((tmp_path / "b c").iterdir())
 
 
-def test_packed_results_are_compared_with_a_directory(
-    firsttouch: Firsttouch, tmp_path: Path
-) -> None:
+def test_packed_results_and_a_directory(firsttouch: Firsttouch, tmp_path: Path) -> None:
     made_results.write(tmp_path / "a", _results())
     pack_results(tmp_path / "b.jsonl.xz", read_results(tmp_path / "a"))
     done = firsttouch("compare", "a", "b.jsonl.xz")

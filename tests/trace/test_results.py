@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.cli.main import main
 from firsttouch.errors import UserError
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
@@ -188,7 +189,8 @@ def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) ->
     assert compared_traces(a, b)
     (b / "results.jsonl").touch()
     assert compared_traces(a, b) is None
-    assert compared_traces(a / FILE_NAME, b / FILE_NAME)
+    assert compared_traces(a / FILE_NAME, (b / FILE_NAME).rename(tmp_path / "b.json"))
+    assert main(["report", str(tmp_path / "b.json")]) == 0
     assert compared_traces(empty, empty) is None
     with pytest.raises(UserError, match=f"{empty}/trace.json: cannot be read"):
         compared_traces(a / FILE_NAME, empty)
