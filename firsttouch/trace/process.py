@@ -79,6 +79,10 @@ class Process:
             self._places.clear()
             self.stacks.clear()
             self.rules.clear()
+            # Other code than what a file had there. That of no file has been read again.
+            replaced = () if is_anonymous(event) else self.decoded
+            for pc, _ in blocks_of(event.start, event.end, 1, replaced):
+                del self.decoded[pc]
         if 0 <= event.end - self._break < 1 << self.shift and is_anonymous(event):
             # What brk(2) maps first has no name yet.
             event = event._replace(path=HEAP)

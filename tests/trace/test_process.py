@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from firsttouch.trace.events import Call, Fault
+from firsttouch.trace.kinds import UNKNOWN
 from firsttouch.trace.process import Process
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.spaces import Place
@@ -32,6 +33,14 @@ def test_callers_end_where_no_code_is(chain: tuple[int, ...], places: tuple[Plac
     process.map(mapped(JIT, JIT + 0x1000, prot=ALL))
     # Each goes on behind its call.
     assert process.callers(tuple(pc + 1 for pc in chain)) == places
+
+
+def test_code_is_decoded_again_where_another_library_is_mapped() -> None:
+    process = Process(1, "", Replay(new_outcomes(), 4096))
+    process.decoded = {CODE: UNKNOWN, JIT: UNKNOWN}
+    process.map(mapped(JIT, JIT + 0x1000, prot=ALL))
+    process.map(mapped(CODE, CODE + 0x1000, "/lib/other.so", prot=READ_EXECUTE))
+    assert list(process.decoded) == [JIT]
 
 
 def test_a_mapping_begins_where_the_kernel_has_merged_nothing() -> None:
