@@ -117,7 +117,9 @@ class Replay:
 
     def execute(self) -> Replay:
         """Return the replay of another program, in a new address space."""
-        return Replay(self._outcomes, self._page_size, huge=bool(self._folios))
+        program = Replay(self._outcomes, self._page_size, huge=bool(self._folios))
+        program._pool = self._pool
+        return program
 
     def fork(self) -> Replay:
         child = self.execute()
@@ -125,7 +127,6 @@ class Replay:
         child._there = self._there.copy()
         child._malloc = self._malloc.copy()
         child.keeps = self.keeps
-        child._pool = self._pool
         return child
 
     def forbid_huge(self) -> None:
