@@ -8,17 +8,6 @@ import pytest
 from firsttouch.trace.totals import move_pages
 
 
-def test_pages_move_by_any_number() -> None:
-    pages_of = {0: 1 | 1 << 511, 1: 1, 5: 8}
-    move_pages(pages_of, 1, 512, 3 * 512 + 300, 512)
-    assert {block: pages for block, pages in pages_of.items() if pages} == {
-        0: 1,
-        # Page 511 goes to 1836 + 510, and page 512 behind it.
-        4: 0b11 << 298,
-        5: 8,
-    }
-
-
 @pytest.mark.parametrize("size", [16, 32, 512])
 def test_pages_move_as_a_set_of_them_does(size: int) -> None:
     """To where others are, too, over themselves, and from blocks in any order."""

@@ -13,7 +13,7 @@ import pytest
 
 from firsttouch.errors import UserError
 from firsttouch.trace.doubles import Finder
-from firsttouch.trace.events import Event, Fault
+from firsttouch.trace.events import Event
 from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import summarize
@@ -228,10 +228,3 @@ def test_a_process_that_has_ended_takes_no_memory(
     members = find(recording).members
     assert sum(what == "process" for what, _, _ in members) == 39
     assert alive == [1]
-
-
-def test_a_fault_says_whether_its_program_is_one_of_32_bits(tmp_path: Path) -> None:
-    file = tmp_path / "trace.data"
-    file.write_bytes(start() + sample(LOAD, AT, 0, abi=_ABI_32) + sample(LOAD, AT, 0))
-    faults = [event for event in Recording(file).events() if isinstance(event, Fault)]
-    assert [fault.bits for fault in faults] == [32, 64]
