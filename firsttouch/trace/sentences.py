@@ -52,7 +52,9 @@ def headline(trace: Trace) -> str:
     time = ""
     if trace.ns:
         share = f" of {trace.seconds:.2f} s ({format_share(trace.ns / 1e9, trace.seconds)})"
-        time = f", about {trace.ns / 1e6:,.1f} ms{share if trace.seconds else ''}"
+        # What the survey has no price for takes time, too.
+        about = "about" if trace.faults - trace.priced <= _FEW * trace.faults else "at least"
+        time = f", {about} {trace.ns / 1e6:,.1f} ms{share if trace.seconds else ''}"
     return f"{format_number_of(trace.faults, 'page faults')}{time}: {command_line(trace)}"
 
 

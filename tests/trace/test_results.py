@@ -107,7 +107,7 @@ def test_the_first_screen_has_14_lines_of_80_columns(
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) <= 14
         assert all(len(line) <= 80 for line in lines if "GLIBC" not in line)
-        assert lines[0] == "1,000 page faults, about 0.1 ms of 2.00 s (0.0 %): server --start"
+        assert lines[0] == "1,000 page faults, at least 0.1 ms of 2.00 s (0.0 %): server --start"
         assert lines[1].startswith("70.0 % first write, 20.0 % again, 10.0 % read, then w")
         assert lines[2].split() == [
             "1", "-50.0", "%", "-45.0", "ms", "+9.0", "MiB", "--try", "1",
