@@ -122,14 +122,14 @@ def _applies(trace: Trace, file: str) -> bool:
 def facts_of(trace: Trace, number: int, advice: Advice) -> tuple[str, str, str, str]:
     """Return the faults and the time that a remedy saves, its memory, and how it is tried."""
     remedy, size = advice.remedy, advice.remedy.memory
-    faults = format_share(remedy.saved, trace.faults)
+    faults = f"-{format_share(remedy.saved, trace.faults)}"
     if remedy.most > remedy.saved:
         # Rounded, where chance decides.
-        low = 10 * (10 * remedy.saved // trace.faults)
-        faults = f"{low} to {10 * -(-10 * remedy.most // trace.faults)} %"
+        low, most = 10 * (10 * remedy.saved // trace.faults), -(-10 * remedy.most // trace.faults)
+        faults = f"-{low} to {10 * most} %" if low else f"up to -{10 * most} %"
     memory = f"{size / 2**20:,.1f} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
     return (
-        f"-{faults}",
+        faults,
         f"-{remedy.ns / 1e6:,.1f} ms" if remedy.ns else "",
         f"+{memory}" if size else "",
         # A process that ran before cannot be run again.
