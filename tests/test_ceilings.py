@@ -10,8 +10,8 @@ from firsttouch.files import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 100),
-    ("firsttouch/*.py", "lines", 16_680),
+    ("firsttouch/*.py", "files", 97),
+    ("firsttouch/*.py", "lines", 16_529),
     ("docs/evidence/draw/*.py", "lines", 699),
     ("tests/*.py", "lines", 17_847),
     ("docs/*.md", "bytes", 180_000),
