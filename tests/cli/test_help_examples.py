@@ -40,4 +40,6 @@ def test_each_lab_command_can_be_planned(
     )
     assert len(commands) > 4
     for command in commands:
-        assert main([*shlex.split(command), "--dry-run"]) == 0, capsys.readouterr().err
+        # NAME is a machine of the reader's.
+        words = shlex.split(command.replace("NAME", "cortex-a72"))
+        assert main([*words, "--dry-run"]) == 0, capsys.readouterr().err

@@ -16,8 +16,11 @@ from firsttouch.errors import HostError
 # A command that does not end by itself, and that has started another one.
 _COMMAND = "sleep 1000 & echo $! >{folder}/child; echo ready; sleep 1000"
 _PARENT = """
-import subprocess, sys
+import signal, subprocess, sys
 from firsttouch.processes import child_process
+# A job in a shell's background ignores them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 with child_process(["sh", "-c", sys.argv[1]], stdout=subprocess.PIPE) as process:
     print(process.stdout.readline(), end="", flush=True)
     process.wait()
