@@ -18,9 +18,10 @@ _COMMAND = "sleep 1000 & echo $! >{folder}/child; echo ready; sleep 1000"
 _PARENT = """
 import signal, subprocess, sys
 from firsttouch.processes import child_process
-# A job in a shell's background ignores them.
+# A job in the background ignores them, or one of nohup.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
 with child_process(["sh", "-c", sys.argv[1]], stdout=subprocess.PIPE) as process:
     print(process.stdout.readline(), end="", flush=True)
     process.wait()
