@@ -87,11 +87,11 @@ def _remedies(trace: Trace) -> Iterator[tuple[str, str, str]]:
 def _places(trace: Trace) -> Table:
     rows = []
     for place in trace.fault_places:
-        callers = ", ".join(place.callers)
+        called = [", ".join(place.callers)] if place.callers else []
         if place.given_back:
             call, *functions = place.given_back
-            callers += f"; given back by {call}(2) in {', '.join(functions)}"
-        rows.append((place.where, f"{place.faults:,}", place.kind, callers))
+            called.append(f"given back by {call}(2) in {', '.join(functions)}")
+        rows.append((place.where, f"{place.faults:,}", place.kind, "; ".join(called)))
     return Table("", ("Place", "Faults", "Kind", "Called by"), rows, more=2)
 
 

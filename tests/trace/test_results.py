@@ -14,7 +14,7 @@ from firsttouch.errors import UserError
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
 from firsttouch.trace.advice import price
-from firsttouch.trace.page import draw_calls
+from firsttouch.trace.page import _places, draw_calls
 from firsttouch.trace.remedies import KEEP, MTHP_64, THP
 from firsttouch.trace.sentences import (
     between,
@@ -69,11 +69,11 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         basis="prices.jsonl",
         remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(THP, 9, 0)),
         system=0.5,
-        fault_places=(_AGAIN, replace(_AGAIN, given_back=())),
+        fault_places=(replace(_AGAIN, callers=()), replace(_AGAIN, given_back=())),
     )
-    file = tmp_path / FILE_NAME
-    file.write_text(trace_document(written, ["sentence"]))
+    (file := tmp_path / FILE_NAME).write_text(trace_document(written, ["sentence"]))
     assert read_trace(file) == written
+    assert _places(written).rows[0][-1].startswith("given back by munmap(2)")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', '{"schema": 9}'])
