@@ -127,8 +127,7 @@ class Finder:
         process.executing = process.executing and not fault.user
         mapping = process.space.at(fault.address)
         kind = Kind.NO_MEMORY
-        # Without a right to memory a fault brings none of it, until mprotect(2) is recorded.
-        if mapping.prot if mapping else not self._nowhere(fault):
+        if mapping or not self._nowhere(fault):
             kind = self._take(process, fault, page, mapping)
         locked, locker = process.locked
         totals.contended += fault.time < locked + _NEAR and locker not in (0, fault.tid)

@@ -162,10 +162,6 @@ def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
     twice = (sample(LOAD, null, 0), sample(STORE, null, 0), sample(STORE, null, 0))
     assert _kinds(file, mapping(AT, AT + PAGE), *twice) == {"no memory": 3}
     assert find(Recording(file)).largest.faults == 0
-    # What mprotect(2) permits later is touched for the first time then.
-    denied = mapping(AT, AT + PAGE, prot=0), sample(STORE, AT, 0)
-    permitted = mapping(AT, AT + PAGE), sample(STORE, AT, 0)
-    assert _kinds(file, *denied, *permitted) == {"first write": 1, "no memory": 1}
     # Where it is not seen, mremap(2) may have moved memory there.
     assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0)) == {"first write": 1}
     seen = _SAYS_MAPPED | _SAYS_CALLS
