@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,10 @@ _WITH_PARENT = (
 )  # fmt: skip
 
 
+def missing(tool: str) -> HostError:
+    return HostError(f"{tool} is missing: `firsttouch doctor` prints a fix.")
+
+
 @contextlib.contextmanager
 def child_process(
     command: Sequence[str | Path],
@@ -30,10 +35,11 @@ def child_process(
 ) -> Iterator[subprocess.Popen[str]]:
     """Run `command` in the background while the context lasts; `env` is as of `output`.
 
-    `stdout` gets its errors, too. The process has the command's `wait` and `returncode`. Leaving
-    the context in any way, and the death of this thread, kill the command and all processes that
-    it started. No signal from the terminal reaches them.
+    `stdout` gets its errors, too. Leaving the context in any way, and the death of this thread,
+    kill the command and all that it started. No signal of the terminal reaches them.
     """
+    if shutil.which(_WITH_PARENT[0]) is None:
+        raise missing(_WITH_PARENT[0])
     with subprocess.Popen(
         [*_WITH_PARENT, *map(str, command)],
         env={**os.environ, **(env or {})},
@@ -75,7 +81,7 @@ def output(
             check=False,
         )
     except FileNotFoundError:
-        raise HostError(f"{name} is missing: `firsttouch doctor` prints a fix.") from None
+        raise missing(name) from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines()
         raise HostError(f"{name} failed with status {done.returncode}: see below.", lines[-8:])

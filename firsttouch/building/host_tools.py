@@ -21,7 +21,7 @@ from firsttouch.building.store import CCACHE, store_root
 from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import HostError
 from firsttouch.files import digest, write_atomically
-from firsttouch.processes import output
+from firsttouch.processes import missing, output
 
 QEMU = "qemu-system-aarch64"
 DTC = "dtc"
@@ -84,7 +84,7 @@ def qemu_cpus() -> tuple[str, ...]:
 def find_tool(tool: str) -> str:
     path = shutil.which(tool)
     if path is None:
-        raise HostError(f"{tool} is missing: `firsttouch doctor` prints a fix.")
+        raise missing(tool)
     return path
 
 

@@ -28,7 +28,7 @@ from firsttouch.files import digest, digest_file, digest_files
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
-# An image, and the addresses of its functions, beside each other.
+# An image, and next to it the addresses of its functions.
 IMAGE, SYMBOLS = "Image", "System.map"
 # Prints a line ADDRESS TYPE NAME for each symbol of an image.
 _SYMBOL_FINDER = "vmlinux_to_elf.scripts.kallsyms_finder"

@@ -61,7 +61,7 @@ def test_leaving_the_context_kills_what_the_command_started(tmp_path: Path) -> N
     _wait_for_the_end_of(child)
 
 
-def test_a_command_that_fails_shows_what_it_said(tmp_path: Path) -> None:
+def test_a_failure_shows_what_was_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HostError, match=r"sh failed with status 3") as error:
         processes.output(["sh", "-c", "echo why >&2; exit 3"])
     assert error.value.detail == ["why"]
@@ -71,6 +71,9 @@ def test_a_command_that_fails_shows_what_it_said(tmp_path: Path) -> None:
         ["sh", "-c", "echo $GREETING; pwd"], cwd=tmp_path, env={"GREETING": "hi"}
     )
     assert said == f"hi\n{tmp_path}\n"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HostError, match="setpriv is missing"), processes.child_process(["sh"]):
+        pass
 
 
 def _wait_for_the_end_of(pid: int) -> None:
