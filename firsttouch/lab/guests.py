@@ -27,8 +27,6 @@ from firsttouch.vm.guest import MEMORY, Guest, Pmu, port_for
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
 
 Part = Kernel | Program | FileDisk | RootDisk | RootArchive
-
-
 # Parts of guests and where they are: for a kernel its image.
 Places = Mapping[Part, Path]
 

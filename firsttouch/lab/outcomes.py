@@ -193,9 +193,11 @@ def guard(jobs: Iterable[Job], logs: Path, reporter: Reporter) -> None:
 def _line_of(other: Guest, log: Path, command: str) -> Fields:
     """Return the last line that `command` prints on the kernel of another guest.
 
-    The guest has neither boot parameters nor a disk nor a PMU.
+    The guest has neither boot parameters nor a disk nor a PMU, and nothing of a user's program:
+    all programs have the same.
     """
-    guest = replace(other, commands=(command,), boot=(), disk=None, pmu=None)
+    bare = replace(other, boot=(), disk=None, archive=None, pmu=None)
+    guest = replace(bare, commands=(command,), files={FTBENCH: other.files[FTBENCH]})
     key = guest_key(guest)
     outcome = stored_outcome(key)
     if outcome is None:

@@ -49,10 +49,6 @@ def _compile(source: Path, program: Path) -> Path:
     return program
 
 
-def _example(folder: Path, name: str) -> None:
-    _compile(REPOSITORY / f"tests/data/programs/{name}.c", folder / name)
-
-
 def _counts(done: Finished) -> list[dict[str, float]]:
     assert done.returncode == 0, done.stderr
     return [kernel["counts"] for kernel in json.loads(done.stdout)["kernels"]]
@@ -181,8 +177,11 @@ def test_layouts_give_the_range_of_changes(firsttouch: Firsttouch, mybench: Path
 def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: Path) -> None:
     before = firsttouch("count", "--json", "--", "./mybench")
     Path(firsttouch.directory, "before.json").write_text(before.stdout)
-    done = firsttouch("count", "--against", "before.json", "--", "./mybench", *127 * ["\udcff"])
+    words = ("--against", "before.json", "--out", "b", "--", "./mybench", *127 * ["\udcff"])
+    done = firsttouch("count", *words)
     assert done.returncode == 127
+    # The guard has run.
+    assert not [*Path(firsttouch.directory, "b/log").glob("guard*")]
     assert done.stdout.splitlines()[0] == (
         "The outcomes differ, by status or output, so the counts do not compare: 6.12 debian with "
         "exit status 0, 2 bytes of output; 6.12 debian with exit status 127, 4 bytes of output."
@@ -197,7 +196,7 @@ def test_functions_say_where_a_release_differs(
     firsttouch: Firsttouch, tmp_path: Path, name: str, function: str, calls: dict[str, int]
 ) -> None:
     """What counts show of a case that was reported, and that they call nothing slower."""
-    _example(tmp_path, name)
+    _compile(REPOSITORY / f"tests/data/programs/{name}.c", tmp_path / name)
     words = ("--functions", "--release", "6.12", "--release", "7.3", "--", f"./{name}")
     done = firsttouch("count", *words)
     assert done.returncode == 0, done.stderr
@@ -215,7 +214,7 @@ def test_functions_say_where_a_release_differs(
 def test_another_state_of_memory_is_said_before_any_count(
     firsttouch: Firsttouch, tmp_path: Path
 ) -> None:
-    _example(tmp_path, "pageout")
+    _compile(REPOSITORY / "tests/data/programs/pageout.c", tmp_path / "pageout")
     done = firsttouch("count", "--arm", "stock", "--arm", "thp-madvise", "--", "./pageout")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].endswith(
