@@ -9,7 +9,7 @@
 #                 only by SET=NAME
 # make golden     writes the texts that tests compare (tests/golden.txt, tests/data/golden) again
 # make lint       only the style and type checks
-# make lock       writes requirements.lock from pyproject.toml
+# make lock       writes requirements.lock and requirements-user.lock from pyproject.toml
 
 PYTHON := .venv/bin/python
 # As many tests at once as there are cores.
@@ -53,8 +53,11 @@ lint: setup
 setup:
 	@./setup
 
+# What is needed with group $(1) of pyproject.toml, into $(2)
+compile = { printf '\# SPDX-License-Identifier: GPL-2.0\n\# Written by `make lock` from pyproject.toml.\n' && \
+  .venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 \
+  --group $(1) pyproject.toml; } >$(2).new && mv $(2).new $(2)
+
 lock:
-	@{ printf '# SPDX-License-Identifier: GPL-2.0\n# Written by `make lock` from pyproject.toml.\n'; \
-	  .venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 \
-	  --group dev pyproject.toml; } >requirements.lock.new
-	@mv requirements.lock.new requirements.lock
+	@$(call compile,dev,requirements.lock)
+	@$(call compile,user --constraint requirements.lock,requirements-user.lock)

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -116,15 +116,15 @@ def test_a_qemu_without_plugins_is_named(laboratory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "missing"),
+    ("words", "missing", "lock"),
     [
-        ("lab", "qemu-system-arm"),
-        ("", "qemu-system-arm tidy"),
-        ("regress", "qemu-system-arm tidy slurm"),
+        ("lab", "qemu-system-arm", "requirements-user.lock"),
+        ("", "qemu-system-arm tidy", "requirements.lock"),
+        ("regress", "qemu-system-arm tidy slurm", "requirements.lock"),
     ],
 )
 def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(
-    tmp_path: Path, words: str, missing: str
+    tmp_path: Path, words: str, missing: str, lock: str
 ) -> None:
     """uv is replaced by a fake; the test checks what it is asked for."""
     tools = _tools(tmp_path, ("make",))
@@ -138,18 +138,30 @@ def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(
     script = (REPOSITORY / "setup").read_text().replace("/usr/bin/python3", "/nowhere/python3")
     (tmp_path / "setup").write_text(script)
     (tmp_path / "packages.list").write_text(_PACKAGES)
-    for name in ("requirements.lock", "pyproject.toml"):
+    for name in ("requirements.lock", "requirements-user.lock", "pyproject.toml"):
         shutil.copy(REPOSITORY / name, tmp_path)
-    done = subprocess.run(
-        ["/bin/sh", "./setup", *words.split()], cwd=tmp_path, env={"PATH": str(tools)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+
+    def setup(*words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*before, "/bin/sh", "./setup", *words], cwd=tmp_path, env={"PATH": str(tools)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    done = setup(*words.split())
     assert done.returncode == 0, done.stderr
     assert f"missing, by Debian's names: {missing}\n" in done.stderr
+    assert done.stdout.endswith(f'PATH="{tmp_path}/.venv/bin:$PATH" && firsttouch --help\n')
     asked = (tmp_path / "asked").read_text().splitlines()
     assert [line.split()[0] for line in asked] == ["venv", "pip", "pip"]
     assert "--require-hashes" in asked[1] and "--no-build-isolation" in asked[2]
+    assert asked[1].endswith(f"-r {lock}")
     assert (tmp_path / ".venv/made-from").exists()
+    # What is there is enough, also where nobody can write; root writes anywhere unless it cannot.
+    tmp_path.chmod(0o555)
+    cannot = [str(shutil.which("setpriv")), "--inh-caps=-all", "--bounding-set=-all"]
+    done = setup("venv", before=cannot if os.geteuid() == 0 else ())
+    tmp_path.chmod(0o755)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("conflict", [True, False])

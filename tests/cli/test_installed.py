@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,23 +111,15 @@ def installed() -> Iterator[Installed]:
 
 def test_it_carries_all_that_the_checkout_has(installed: Installed) -> None:
     (data,) = installed.command.parent.parent.glob("lib/python3*/site-packages/firsttouch/data")
-    for folder in (
-        "architectures",
-        "arms",
-        "bench",
-        "experiments",
-        "guest",
-        "linux",
-        "machines",
-        "pmu",
-    ):
-        listed = subprocess.run(
-            ["git", "ls-files", folder], cwd=REPOSITORY, capture_output=True, text=True, check=True
-        ).stdout.split()
-        for name in listed:
-            original = REPOSITORY / name
-            assert (data / name).read_bytes() == original.read_bytes(), name
-            assert os.access(data / name, os.X_OK) == bool(original.stat().st_mode & 0o111), name
+    wheel = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    folders = wheel["targets"]["wheel"]["force-include"]
+    listed = subprocess.run(
+        ["git", "ls-files", *folders], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout.split()
+    for name in listed:
+        original = REPOSITORY / name
+        assert (data / name).read_bytes() == original.read_bytes(), name
+        assert os.access(data / name, os.X_OK) == bool(original.stat().st_mode & 0o111), name
 
 
 def test_it_has_a_manual(installed: Installed) -> None:
@@ -183,7 +176,6 @@ def test_a_users_own_machine_and_arm_are_found(installed: Installed) -> None:
     shutil.rmtree(folder)
 
 
-@pytest.mark.long
 def test_a_survey_where_every_path_has_a_space(installed: Installed) -> None:
     """ftbench, too, is built in the store, from read-only sources."""
     done = installed("survey", "--seconds", "5", "--out", "my survey")

@@ -86,16 +86,6 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     assert _lines(first) == _lines(other)
 
 
-def test_a_subset_runs_nothing_and_its_file_speaks_of_nothing_else(fake_lab: FakeLab) -> None:
-    whole = fake_lab.run(_asked(fake_lab))
-    fake_lab.ran.clear()
-    subset = _asked(fake_lab, settings={"page": ("4k",), "by": ("ldadd",)})
-    part = fake_lab.run(subset)
-    assert not fake_lab.ran
-    assert len(part.results) == len(_lines(subset)) == 2
-    assert set(_keys(part.results)) <= set(_keys(whole.results))
-
-
 def _keys(results: tuple[Result, ...]) -> list[str]:
     return [result.key for result in results]
 
