@@ -7,7 +7,6 @@ import argparse
 import os
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from firsttouch.analysis.figures import read_times
 from firsttouch.building.store import locked
 from firsttouch.cli.lab import say_notes, show_times
 from firsttouch.cli.options import declare, exclude, settings_of
-from firsttouch.errors import FirsttouchError, UserError
+from firsttouch.errors import UserError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import FILE_NAME, timings_in
@@ -25,7 +24,7 @@ from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.printing import compared_surveys, print_survey
-from firsttouch.survey.run import provide_prices, survey_host
+from firsttouch.survey.run import price, provide_prices, survey_host
 from firsttouch.survey.sentences import conclude
 from firsttouch.survey.tasks import Task
 from firsttouch.tables import dump_json
@@ -35,7 +34,7 @@ from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
 from firsttouch.trace.sentences import compared_traces, print_trace
 from firsttouch.trace.sites import FILE_NAME as TRACE
-from firsttouch.trace.sites import read_trace
+from firsttouch.trace.sites import read_trace, read_trace_of
 from firsttouch.views.answers import print_answers
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
@@ -58,8 +57,8 @@ _TRACE = """
 --no-survey        skip the three-second measurement of fault costs, made without a survey
 --pid N            trace a running process, with all its threads
 --seconds N        with --pid: how long (default: until it ends, or Ctrl-C)
---try N            run the command again with remedy N, if that is an environment variable, and
-                   print the predicted and the measured faults
+--try N            run the command of the trace in --out with its remedy N, an environment
+                   variable, and print the predicted and the measured faults
 COMMAND...         a command with arguments
 """
 _REPORT = "DIR  a directory of `lab` or `trace`, or its file results.jsonl, .gz, .xz or trace.json"
@@ -94,17 +93,14 @@ def _trace(options: argparse.Namespace, reporter: Reporter) -> int:
     exclude(options, "try", "pid")
     chains = not options.no_call_chains
     target = Target(tuple(options.command), options.pid, options.seconds, chains)
-    number = getattr(options, "try")
-    printed = None
-    if number:
-        with suppress(FirsttouchError):
-            printed = read_recording(options.out / DATA_FILE).trace
-    read = _traced(target, options.out, options, reporter)
-    if number:
-        advice = remedy_to_try(read.trace, number, printed)
+    if number := getattr(options, "try"):
+        before = read_trace_of(options.command, options.out)
+        advice = remedy_to_try(before, number)
         target = replace(target, environment=with_remedy(advice.environment, os.environ))
-        again = _traced(target, options.out / "tried", options, reporter)
-        reporter.say(predicted_and_measured(read.trace, advice, again.trace))
+        read = _traced(target, options.out / "tried", options, reporter)
+        reporter.say(predicted_and_measured(before, advice, read.trace))
+    else:
+        read = _traced(target, options.out, options, reporter)
     # A recorder that was killed takes its command with it.
     status = read.trace.status if read.trace.complete else signal.SIGKILL
     code = os.waitstatus_to_exitcode(status or 0)
@@ -120,12 +116,12 @@ def _traced(
     root = Path("/") if target.pid is None else root_of(target.pid)
     record(target, file, reporter, aside=options.json)
     provide_prices(directory, reporter, asked=not options.no_survey)
-    read = read_recording(file, root)
+    read = read_recording(file, root, price)
     # Before the files, for which the disk may have no room.
     if not options.json:
         read.print(output_console(aside=True), directory)
     text = write_results(read, directory)
-    if options.json and directory == options.out:
+    if options.json:
         print(text, end="")
     return read
 
@@ -173,7 +169,7 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
         return 0
     timings = timings_in(place)
     if (place / DATA_FILE).is_file():
-        read = read_recording(place / DATA_FILE)
+        read = read_recording(place / DATA_FILE, price=price)
         read.print(output_console(), place)
         write_results(read, place)
     elif not timings:

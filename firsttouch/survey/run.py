@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs a survey: chooses the CPU, and runs the tasks in rounds within a budget of seconds."""
+"""Runs a survey: chooses the CPU, and runs the tasks in rounds within a budget of seconds.
+
+By a survey of its kernel the faults of a trace have a price, and so what a remedy saves.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from firsttouch.analysis.figures import Middle
 from firsttouch.building.programs import HOST_BENCH
 from firsttouch.building.store import Entry
 from firsttouch.errors import FirsttouchError, UserError
@@ -19,9 +24,14 @@ from firsttouch.files import digest_file, write_atomically
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import FILE_NAME, SCHEMA, timings_in
 from firsttouch.progress import Reporter
-from firsttouch.survey.document import write_survey
+from firsttouch.survey.document import read_survey, write_survey
+from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.tasks import SETTLE, Sample, Survey, Task, all_tasks, touch_name
 from firsttouch.tables import Json, parse_json
+from firsttouch.trace.kinds import NAMES, Kind
+from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, SHARED, THP
+from firsttouch.trace.sites import Remedy, Trace
+from firsttouch.vm.host import ARCHITECTURES as MACHINES
 from firsttouch.vm.host import choose_cpus, read_host
 
 ARCHITECTURES = ("x86_64", "aarch64")
@@ -33,6 +43,8 @@ PRICES = frozenset(
 _SHORT_SECONDS = 3
 # What is put beside a trace that has no survey.
 PRICES_FILE = "prices.jsonl"
+# What the survey calls the pages of a remedy.
+_HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 # Seconds after which a task counts as hung; the longest takes a fraction of one.
 _TIMEOUT = 20.0
@@ -175,3 +187,59 @@ def _short_survey(reporter: Reporter) -> Path:
     parts: dict[str, Json] = {"boot": boot, "schema": SCHEMA, "file": FILE_NAME}
     entry = Entry("surveys", parts, f"prices of faults, boot {boot}", FILE_NAME)
     return entry.obtain(make, reporter.say)
+
+
+def price(trace: Trace, directory: Path) -> Trace:
+    """Return a trace with the prices of a survey of its kernel in `directory`, if one is there."""
+    for file in (directory / FILE_NAME, directory / PRICES_FILE):
+        if "host" in timings_in(file):
+            survey = read_survey(file)
+            host = survey.host.architecture, survey.host.kernel
+            if host == (MACHINES[trace.machine], trace.kernel):
+                return _surveyed(trace, examine(survey), str(file))
+    return trace
+
+
+def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
+    store, both = _busy(findings, "store"), _busy(findings, "load-store")
+    read = _busy(findings, "read")
+    each = {Kind.FIRST_WRITE: store, Kind.AGAIN: store, Kind.STACK: store, Kind.ZERO_PAGE: read}
+    # Of memory that is there already: the first process also pays for clearing it.
+    each[Kind.SHARED_MEMORY] = _busy(findings, "shared")
+    each[Kind.SECOND] = both.minus(read) if both and read else None
+    known = [
+        (trace.fault_kinds.get(NAMES[kind], 0), figure.median)
+        for kind, figure in each.items()
+        if figure and figure.median > 0
+    ]
+    remedies = tuple(
+        replace(remedy, ns=_saved(remedy, findings, trace.page_size)) for remedy in trace.remedies
+    )
+    return replace(
+        trace,
+        priced=sum(faults for faults, _ in known),
+        ns=sum(faults * ns for faults, ns in known),
+        basis=source,
+        remedies=remedies,
+    )
+
+
+def _busy(findings: Findings, kind: str) -> Middle | None:
+    """Return the processor time of a first touch, in ns a page."""
+    touch = findings.touch(kind)
+    return touch.busy.middle if touch and touch.busy else None
+
+
+def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
+    """Return the ns that a remedy saves; None if the survey has no basis for it.
+
+    A huge page is cleared as a whole.
+    """
+    each = _busy(findings, "shared" if remedy.name == SHARED else "store")
+    if each is None or remedy.name in (SHARED, KEEP):
+        return remedy.saved * each.median if each else None
+    huge = findings.touch("store", _HUGE.get(remedy.name, ""))
+    if huge is None or huge.busy is None:
+        return None
+    brought = remedy.saved + remedy.memory / page_size
+    return remedy.saved * each.median - brought * huge.busy.median * page_size / huge.page_size

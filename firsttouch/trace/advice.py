@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What removes most faults of a program: at most three remedies, as commands or settings.
-
-A survey of the host tells what faults cost in time, and so what a remedy saves.
-"""
+"""What removes most faults of a program: at most three remedies, as commands or settings."""
 
 from __future__ import annotations
 
@@ -12,19 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firsttouch.analysis.figures import Middle
 from firsttouch.errors import UserError
-from firsttouch.lab.results import FILE_NAME as RESULTS
-from firsttouch.lab.results import timings_in
 from firsttouch.quantities import format_share
-from firsttouch.survey.document import read_survey
-from firsttouch.survey.findings import Findings, examine
-from firsttouch.survey.run import PRICES_FILE
 from firsttouch.trace.allocators import GLIBC, allocator
-from firsttouch.trace.kinds import NAMES, Kind
 from firsttouch.trace.remedies import BOTH, FOLIOS, HEAP, KEEP, MTHP_64, SHARED, THP, table_bytes
 from firsttouch.trace.sites import Remedy, Trace
-from firsttouch.vm.host import ARCHITECTURES
 
 _MOST = 3
 # Of all faults: less is not worth a change.
@@ -145,19 +134,12 @@ def assignments(environment: Mapping[str, str]) -> str:
 _LISTS = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ",", "JAVA_TOOL_OPTIONS": " ", "GODEBUG": ","}
 
 
-def remedy_to_try(trace: Trace, number: int, printed: Trace | None = None) -> Advice:
-    """Return a remedy by its number; UserError if no variable applies it.
-
-    The number is that of `printed`, if this is an earlier trace of the same command: where two
-    remedies save nearly as much, another run may have them in another order.
-    """
-    numbered = printed if printed and printed.command == trace.command else trace
-    advices = dict(enumerate(advise(numbered), 1))
+def remedy_to_try(trace: Trace, number: int) -> Advice:
+    """Return a remedy by its number; UserError if no variable applies it."""
+    advices = dict(enumerate(advise(trace), 1))
     can = [str(n) for n, advice in advices.items() if advice.environment]
     if str(number) in can:
-        meant = advices[number]
-        same = (advice for advice in advise(trace) if advice.environment == meant.environment)
-        return next(same, meant)
+        return advices[number]
     raise UserError(
         f"--try {number}: the environment applies {' and '.join(can) or 'none'} of this program's "
         "remedies: apply another, trace into another --out, and use `firsttouch compare`."
@@ -188,62 +170,3 @@ def predicted_and_measured(before: Trace, advice: Advice, after: Trace) -> str:
     time = f"-{remedy.ns / 1e6:,.1f} ms predicted, " if remedy.ns else ""
     change = 1000 * (after.system - before.system)
     return f"{said} System time: {time}{change:+,.1f} ms measured, in one run each."
-
-
-_HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
-
-
-def price(trace: Trace, directory: Path) -> Trace:
-    """Return a trace with the prices of a survey of its kernel in `directory`, if one is there."""
-    for file in (directory / RESULTS, directory / PRICES_FILE):
-        if "host" in timings_in(file):
-            survey = read_survey(file)
-            host = survey.host.architecture, survey.host.kernel
-            if host == (ARCHITECTURES[trace.machine], trace.kernel):
-                return _surveyed(trace, examine(survey), str(file))
-    return trace
-
-
-def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
-    store, both = _busy(findings, "store"), _busy(findings, "load-store")
-    read = _busy(findings, "read")
-    each = {Kind.FIRST_WRITE: store, Kind.AGAIN: store, Kind.STACK: store, Kind.ZERO_PAGE: read}
-    # Of memory that is there already: the first process also pays for clearing it.
-    each[Kind.SHARED_MEMORY] = _busy(findings, "shared")
-    each[Kind.SECOND] = both.minus(read) if both and read else None
-    known = [
-        (trace.fault_kinds.get(NAMES[kind], 0), figure.median)
-        for kind, figure in each.items()
-        if figure and figure.median > 0
-    ]
-    remedies = tuple(
-        replace(remedy, ns=_saved(remedy, findings, trace.page_size)) for remedy in trace.remedies
-    )
-    return replace(
-        trace,
-        priced=sum(faults for faults, _ in known),
-        ns=sum(faults * ns for faults, ns in known),
-        basis=source,
-        remedies=remedies,
-    )
-
-
-def _busy(findings: Findings, kind: str) -> Middle | None:
-    """Return the processor time of a first touch, in ns a page."""
-    touch = findings.touch(kind)
-    return touch.busy.middle if touch and touch.busy else None
-
-
-def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
-    """Return the ns that a remedy saves; None if the survey has no basis for it.
-
-    A huge page is cleared as a whole.
-    """
-    each = _busy(findings, "shared" if remedy.name == SHARED else "store")
-    if each is None or remedy.name in (SHARED, KEEP):
-        return remedy.saved * each.median if each else None
-    huge = findings.touch("store", _HUGE.get(remedy.name, ""))
-    if huge is None or huge.busy is None:
-        return None
-    brought = remedy.saved + remedy.memory / page_size
-    return remedy.saved * each.median - brought * huge.busy.median * page_size / huge.page_size

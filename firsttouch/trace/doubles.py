@@ -17,7 +17,7 @@ from firsttouch.trace.mapped_files import MappedFiles
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
-from firsttouch.trace.spaces import ANONYMOUS, PROT_EXEC, Place, memory_kind
+from firsttouch.trace.spaces import ANONYMOUS, ANY, PROT_EXEC, PROT_WRITE, Place, memory_kind
 from firsttouch.trace.totals import Giver, Pair, Stack, Totals
 from firsttouch.trace.unwinding import Unwinder
 
@@ -50,6 +50,8 @@ class Finder:
                 self._change(event)
         for process in self._processes.values():
             process.close(self._totals)
+            if not process.ended:
+                self._totals.outlived.append(process.name)
         return self._totals
 
     def _change(self, event: Changed) -> None:
@@ -92,6 +94,7 @@ class Finder:
         # Where others go on after the first thread, and of a process with threads from before.
         if process.threaded or (event.pid == self._recording.pid and self._recording.attached):
             process.replay.close()
+            process.ended = True
             return
         process.close(self._totals)
         del self._processes[event.pid]
@@ -117,18 +120,16 @@ class Finder:
         process = self._process(event.pid)
         if event.call != "madvise":
             process.locked = event.time, event.tid
-        start, end = process.call(event)
+        places = self._stack(process, event).places
+        start, end = process.call(event, places)
         if start < end:
-            process.give_back(start, end, Giver(event.call, self._stack(process, event).places))
+            process.give_back(start, end, Giver(event.call, places))
 
     def _fault(self, fault: Fault) -> None:
         totals, process = self._totals, self._processes.get(fault.pid) or self._process(fault.pid)
         page = fault.address >> process.shift
         process.executing = process.executing and not fault.user
-        mapping = process.space.at(fault.address)
-        kind = Kind.NO_MEMORY
-        if mapping or not self._nowhere(fault):
-            kind = self._take(process, fault, page, mapping)
+        kind = self._take(process, fault, page)
         locked, locker = process.locked
         totals.contended += fault.time < locked + _NEAR and locker not in (0, fault.tid)
         totals.timeline.add(fault.time - self._recording.time, kind)
@@ -139,18 +140,24 @@ class Finder:
         if giver:
             stack.givers[giver] += 1
 
-    def _nowhere(self, fault: Fault) -> bool:
-        """Tell whether nothing can be mapped where no mapping is recorded.
+    def _denied(self, fault: Fault, mapping: Mapped | None, access: Access) -> bool:
+        """Tell whether a fault is a SIGSEGV: no page is there, and its mapping allows none.
 
         mremap(2) is recorded of programs of 64 bits; what exec maps, after the kernel's faults.
         """
         whole = self._recording.says_calls and fault.bits == 64
-        return fault.user and (whole or fault.address < _LOWEST)
+        if mapping is None:
+            return fault.user and (whole or fault.address < _LOWEST)
+        needed = PROT_WRITE if access.may_write and not access.may_read else ANY
+        return whole and not (fault.mapped or mapping.prot & needed)
 
-    def _take(self, process: Process, fault: Fault, page: int, mapping: Mapped | None) -> Kind:
-        """Take a fault that brings a page, or changes one; return its kind."""
+    def _take(self, process: Process, fault: Fault, page: int) -> Kind:
+        """Take a fault; return its kind."""
         # Here almost all of the time goes: attributes that are used twice are local.
         mapped, access = fault.mapped, self._code.instruction(process, fault).access
+        mapping = process.space.at(fault.address)
+        if self._denied(fault, mapping, access):
+            return Kind.NO_MEMORY
         memory = memory_kind(mapping)
         anonymous = memory == ANONYMOUS
         if process.new:

@@ -25,13 +25,16 @@ class Process:
         # Pages of a block, and of an address the bits within a page.
         self.block, self.shift = replay.block, replay.shift
         self.space = Space()
+        # Whether its first thread has ended, while others may go on.
+        self.ended = False
         # Until the program's first own fault exec has not ended: its faults are the kernel's.
         self.executing = executed
         # The allocator, and a new mapping of memory that nobody has touched yet.
         self.allocator: Allocator | None = None
         self.new: Mapped | None = None
-        # Where brk(2) has put the end of the heap; 0 if that was not recorded.
-        self._break = 0
+        # Where brk(2) has put the end of the heap; 0 if that was not recorded. Whether the program
+        # itself called it.
+        self._break, self._own = 0, False
         # When a thread last called what holds mmap_lock for writing, and which.
         self.locked = 0, 0
         # Of pages with one fault, by page.
@@ -93,20 +96,20 @@ class Process:
         if used:
             self.replay.keeps = used.keeps
         heap = event.path == HEAP
-        # brk(2) has one user, malloc(3), whoever touches the memory first.
         if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
             # The kernel's record has what it merged with, too. glibc reserves a thread's heap, and
             # changes its protection where it grows.
             start, end = (fresh[0][0], fresh[-1][1]) if fresh else (event.start, event.end)
             self.new = event._replace(start=start, end=end)
         for start, end in fresh:
-            self.replay.map(start, end, heap=heap)
+            self.replay.map(start, end, heap=heap, own=heap and self._own)
             self._forget_reads(start, end)
 
-    def call(self, event: Call) -> tuple[int, int]:
+    def call(self, event: Call, places: tuple[Place, ...]) -> tuple[int, int]:
         """Move memory; return between which addresses the call gives some back, if any.
 
-        The kernel takes whole pages; of a heap those behind its end.
+        The kernel takes whole pages; of a heap those behind its end. Between malloc(3) and brk(2)
+        there are more functions of the C library than sbrk(3).
         """
         start, end = event.start, event.end
         if event.call == "mremap":
@@ -116,6 +119,8 @@ class Process:
             heap = self.space.at(start)
             end = self._break or (heap.end if heap and heap.path == HEAP else 0)
             self._break = start
+            library = sum(1 for _ in takewhile(lambda place: is_of(GLIBC, place.path), places))
+            self._own = library < min(3, len(places))
         return self._up(start), self._up(end)
 
     def _up(self, address: int) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from pathlib import Path
@@ -14,7 +14,6 @@ from pathlib import Path
 from rich.console import Console
 
 from firsttouch.files import write_atomically
-from firsttouch.trace.advice import price
 from firsttouch.trace.doubles import Finder
 from firsttouch.trace.kinds import NAMES, Kind
 from firsttouch.trace.mapped_files import MappedFiles
@@ -60,14 +59,18 @@ class Reading:
         print_trace(self.trace, console, more)
 
 
-def read_recording(file: Path, root: Path = Path("/")) -> Reading:
+def read_recording(
+    file: Path, root: Path = Path("/"), price: Callable[[Trace, Path], Trace] | None = None
+) -> Reading:
     """Return what a recorder's file shows; `root` is where the program's files are.
 
-    Prices are from the survey beside the file. Raises UserError if there is no trace in it.
+    `price` adds prices from its directory. Raises UserError if there is no trace in the file.
     """
     recording, files = Recording(file), MappedFiles(root)
     totals, symbols = Finder(recording, files).run(), Symbols(files)
-    trace = price(summarize(recording, totals, symbols), file.parent)
+    trace = summarize(recording, totals, symbols)
+    if price:
+        trace = price(trace, file.parent)
     return Reading(trace, totals, symbols, tuple(conclude(trace)))
 
 
@@ -107,6 +110,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         resident=ending.resident * 1024 if ending else 0,
         system=ending.system / 1e9 if ending and ending.system else None,
         detached=tuple(dict.fromkeys(totals.detached)),
+        outlived=tuple(dict.fromkeys(totals.outlived)) if ending and recording.command else (),
         fault_kinds=kinds,
         programs=_members(totals, "program"),
         threads=_members(totals, "thread"),
@@ -115,7 +119,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
             Remedy(
                 name,
                 outcome.saved,
-                outcome.most * recording.page_size,
+                outcome.excess * recording.page_size,
                 most=outcome.saved + outcome.chance if outcome.chance else 0,
             )
             for name, outcome in totals.outcomes.items()

@@ -22,8 +22,9 @@ BOTH = "keep, and a heap of huge pages"
 # and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
 _HEADER = 16
 _THREAD_HEAP = 64 << 20
-# Memory that malloc(3) of the C library maps: a large block, or the heap of a thread.
-_LARGE, _OF_THREAD = "large block", "heap of a thread"
+# Memory that malloc(3) of the C library maps: a large block, or the heap of a thread; and what
+# the program asks brk(2) for itself.
+_LARGE, _OF_THREAD, _OWN = "large block", "heap of a thread", "the program's own"
 
 
 def table_bytes(page_size: int) -> int:
@@ -61,6 +62,8 @@ class Folios:
         elif missing and (write or self._zero) and not (brought | there | ~inside) & whole:
             self.brought[block] = brought | whole
             self._outcome.bring(self._pages - 1)
+        else:
+            self._outcome.bring(0)
 
     def give_back(self, block: int, pages: int, there: int, *, kept: bool) -> None:
         """Take pages of a block that are given back; if `kept`, what folios have is there."""
@@ -93,6 +96,8 @@ class Replay:
         self._folios: dict[str, Folios] = {}
         # Faults in memory for which malloc(3) may ask for huge pages; the pages that are there.
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
+        # From 2 MiB behind the heap's beginning, the pages to the first huge page.
+        self._gap = self.block
         for name, size in (*FOLIOS.items(), (HEAP, BLOCK)):
             zero = size == table_bytes(page_size)
             # Two pages are no large folio of anonymous memory; malloc asks for a page table's.
@@ -100,8 +105,9 @@ class Replay:
                 self._folios[name] = Folios(outcomes[name], size // page_size, zero=zero)
         # What is taken for given back where no call was recorded.
         self._group = max(FOLIOS[MTHP_64] // page_size, 1)
-        # By block, the pages that are there.
+        # By block, the pages that are there; and those of all processes.
         self._there: dict[int, int] = {}
+        self._own = outcomes[THP].own or Outcome()
         # What malloc(3) has mapped, and how many pages of it are free, if it keeps them.
         self._malloc, self._free = Space(), 0
         # Whether malloc's pages are kept if they are given back, and others.
@@ -125,6 +131,7 @@ class Replay:
         child = self.execute()
         # A write copies the parent's pages one by one, also those of a folio.
         child._there = self._there.copy()
+        child._own.bring(child._pages_there())
         child._malloc = self._malloc.copy()
         child.keeps = self.keeps
         return child
@@ -154,8 +161,10 @@ class Replay:
             first = page - page % self._group
             self._forget(first << self.shift, first + self._group << self.shift)
         there = self._there.get(block, 0)
-        heap = mapping is not None and mapping.path == BRK
+        self._own.bring(there & bit == 0)
         part = self._malloc.at(page << self.shift)
+        own = part is not None and part.path == _OWN
+        heap = mapping is not None and mapping.path == BRK and not own
         large = part if part and part.path == _LARGE else None
         of_malloc = heap or large is not None
         self._malloc_faults += of_malloc
@@ -167,7 +176,7 @@ class Replay:
                 inside = self._heap_inside(block, mapping if heap else large)
             folios.touch(block, number, inside, there, write=write, missing=missing)
         self._there[block] = there | bit
-        if self.keeps[part is None and not heap]:
+        if self.keeps[own or (part is None and not heap)]:
             if missing:
                 # Where a large block is does not matter, if it is seen when they are freed.
                 back = again and not (large and self._unmaps)
@@ -226,16 +235,20 @@ class Replay:
         Its heap then ends on a block's end, and its first 2 MiB begin where the heap does.
         """
         if mapping and mapping.path == BRK:
+            self._gap = -(mapping.start >> self.shift) % self.block
             return (1 << self.block) - 1 if block * BLOCK >= mapping.start + BLOCK else 0
         return self._inside(block, mapping)
 
-    def map(self, start: int, end: int, *, heap: bool) -> None:
+    def map(self, start: int, end: int, *, heap: bool, own: bool = False) -> None:
         self._malloc.unmap(start, end)
+        if own:
+            self._malloc.map(Mapped(0, 0, start, end, 0, 0, 0, _OWN))
         self._forget(start, end, heap=heap)
 
     def give_back(self, start: int, end: int, call: str) -> None:
         """Take what a system call gives back between two addresses."""
-        heap, part = call == "brk", self._malloc.at(start)
+        part = self._malloc.at(start)
+        heap = call == "brk" and part is None
         large = part is not None and part.path == _LARGE
         inside = blocks_of(start >> self.shift, end >> self.shift, self.block, self._there)
         pages = sum((pages & self._there[block]).bit_count() for block, pages in inside)
@@ -256,6 +269,7 @@ class Replay:
                 # A heap of huge pages gives whole ones back.
                 kept = heap and name == HEAP
                 folios.give_back(block, pages, self._there[block], kept=kept)
+            self._own.bring(-(pages & self._there[block]).bit_count())
             self._there[block] &= ~pages
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
@@ -284,29 +298,40 @@ class Replay:
         """End the process."""
         for name, folios in self._folios.items():
             saved = folios.close(self._there)
-            self._outcomes[name].saved += saved
             if name == HEAP:
                 self._close_heap(saved)
+            else:
+                self._outcomes[name].saved += saved
         self._kept.bring(-self._came_back - self._free)
         self._came_back = self._free = 0
+        self._own.bring(-self._pages_there())
+        self._there.clear()
+
+    def _pages_there(self) -> int:
+        return sum(pages.bit_count() for pages in self._there.values())
 
     def _close_heap(self, saved: int) -> None:
         """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
 
         Its first 2 MiB have small pages. If that is enough for all, it is certain. The first
-        huge page begins up to 2 MiB behind them, even where malloc(3) never maps anything.
+        huge page begins up to 2 MiB behind them, by chance, whatever `saved` has met.
         """
         heap, both = self._outcomes[HEAP], self._outcomes[BOTH]
         small = min(self._malloc_most, self.block)
         left = small + (self._malloc_most - small) // self.block
-        more = max(self._malloc_faults - left - saved, 0)
-        chance = 0 if self._malloc_most < self.block else more
-        heap.saved += more - chance
-        heap.chance += chance
-        both.saved += saved + more - min(chance, self.block)
-        both.chance += min(chance, self.block)
+        most = max(self._malloc_faults - left, saved)
+        certain = self._malloc_most < self.block
+        for outcome, least in (
+            (heap, saved - self.block + self._gap),
+            (both, most - self.block),
+        ):
+            least = most if certain else max(least, 0)
+            outcome.saved += least
+            outcome.chance += most - least
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
 
 
 def new_outcomes() -> dict[str, Outcome]:
-    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, SHARED, BOTH)}
+    own = Outcome()
+    outcomes = {name: Outcome(own=own) for name in (*FOLIOS, HEAP)}
+    return outcomes | {name: Outcome() for name in (KEEP, SHARED, BOTH)}

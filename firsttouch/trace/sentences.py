@@ -120,6 +120,11 @@ def doubts(trace: Trace) -> Iterator[str]:
             f"{', '.join(trace.detached)}: the kernel stops tracing set-user-ID and unreadable "
             "programs, so their faults and their children's are missing. Trace as root."
         )
+    if trace.outlived:
+        yield (
+            f"{', '.join(trace.outlived)}: still running when the command ended, and not traced "
+            "from then on. Trace it by --pid."
+        )
 
 
 def _limits(trace: Trace) -> Iterator[str]:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 
+from firsttouch.errors import UserError
 from firsttouch.tables import Fields, Json, dump_json, read, read_json
 
 # The object of code that is in no file.
@@ -96,7 +97,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Remedy:
-    """What a remedy would do by simulation: `saved` faults for `memory` in bytes at a time.
+    """What a remedy would do by simulation: `saved` faults for `memory` in bytes at the peak.
 
     `ns` is the processor time that it saves; None if a survey has no basis for it. Where an
     address decides by chance, up to `most` faults are saved.
@@ -124,11 +125,12 @@ class Trace:
     taken in the kernel and may not be recorded without privileges; None if that is not known.
     `resident` is the most memory in bytes that a process of the command had; 0 if that is not
     known. `detached` names programs that were not traced, with their children, since they have
-    other rights than the tracer. `fault_kinds` counts all `faults`; `fault_places`, `programs`,
-    `threads` and `processes` say whose they are. `allocator` is that of the processes with most
-    first touches of anonymous memory. `priced` faults took `ns` by the survey in the file `basis`.
-    `nameless` faults are in code that a JIT compiler gave no names. `contended` faults came within
-    0.1 ms of a call of another thread that holds mmap_lock for writing.
+    other rights than the tracer, `outlived` those that went on when the command ended.
+    `fault_kinds` counts all `faults`; `fault_places`, `programs`, `threads` and `processes` say
+    whose they are. `allocator` is that of the processes with most first touches of anonymous
+    memory. `priced` faults took `ns` by the survey in the file `basis`. `nameless` faults are in
+    code that a JIT compiler gave no names. `contended` faults came within 0.1 ms of a call of
+    another thread that holds mmap_lock for writing.
     """
 
     command: tuple[str, ...]
@@ -145,6 +147,7 @@ class Trace:
     sites: tuple[Site, ...]
     resident: int = 0
     detached: tuple[str, ...] = ()
+    outlived: tuple[str, ...] = ()
     fault_kinds: Mapping[str, int] = field(default_factory=dict)
     programs: tuple[Members, ...] = ()
     threads: tuple[Members, ...] = ()
@@ -186,6 +189,18 @@ def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
 def read_trace(file: Path) -> Trace:
     """Return the trace in a trace.json; UserError if it cannot be read or is none."""
     return parse_trace(read_json(file))
+
+
+def read_trace_of(command: Sequence[str], directory: Path) -> Trace:
+    """Return the trace of a command in a directory; UserError if there is none."""
+    file = directory / FILE_NAME
+    trace = read_trace(file) if file.is_file() else None
+    if trace is None or trace.command != tuple(command):
+        raise UserError(
+            f"{directory} has no trace of this command: run it without --try, which numbers the "
+            "remedies that it prints."
+        )
+    return trace
 
 
 def parse_trace(table: Fields) -> Trace:

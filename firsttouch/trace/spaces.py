@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from firsttouch.trace.events import WORKER_PC, Mapped
 
-PROT_EXEC = 4
+PROT_WRITE, PROT_EXEC, ANY = 2, 4, 7
 _MAP_SHARED = 1
 # A stack grows below its mapping, and no record says so.
 STACK = "[stack]"

@@ -66,20 +66,27 @@ class Giver(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What a remedy does to all processes: `saved` faults; `most` pages too many at a time.
+    """What a remedy does to all processes: `saved` faults, and `most` pages at a time.
 
-    Where an address decides by chance, up to `chance` faults more are saved.
+    These are `spare` pages, with the processes' `own` if that is given. Where an address decides
+    by chance, up to `chance` faults more are saved.
     """
 
     saved: int = 0
     chance: int = 0
     spare: int = 0
     most: int = 0
+    own: Outcome | None = None
 
     def bring(self, pages: int) -> None:
         """Count pages that nobody asked for; fewer than none if somebody does, or they go."""
         self.spare += pages
-        self.most = max(self.most, self.spare)
+        self.most = max(self.most, self.spare + (self.own.spare if self.own else 0))
+
+    @property
+    def excess(self) -> int:
+        """By how many pages the peak is higher."""
+        return max(self.most - (self.own.most if self.own else 0), 0)
 
 
 class Pair(NamedTuple):
@@ -130,11 +137,12 @@ class Touched:
 class Totals:
     """All that the faults of a recording show.
 
-    `pairs` counts doubles. `members` and `faults` are of each "program", "thread" and "process",
-    by number (0 for all of a name) and name. `outcomes` has what remedies would have saved, and
-    `allocators` counts the faults in anonymous memory by the allocator of the process. `largest`
-    is the address space with most faults. `detached` are the programs that the kernel lets nobody
-    watch. `contended` faults are near calls of other threads that hold mmap_lock for writing.
+    `pairs` counts doubles. `members` and `faults` are of each "program", "thread" and "process", by
+    number (0 for all of a name) and name. `outcomes` has what remedies would have saved, and
+    `allocators` counts the faults in anonymous memory by the allocator of the process. `largest` is
+    the address space with most faults. `detached` are the programs that the kernel lets nobody
+    watch, `outlived` those that go on in the end. `contended` faults are near calls of other
+    threads that hold mmap_lock for writing.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -146,6 +154,7 @@ class Totals:
     faults: Counter[tuple[str, int, str]] = field(default_factory=Counter)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     detached: list[str] = field(default_factory=list)
+    outlived: list[str] = field(default_factory=list)
     contended: int = 0
 
     def add(self, what: str, name: str, faults: int, pid: int = 0) -> None:

@@ -5,8 +5,8 @@
  * large block once, "heap" many small ones. "trim" takes and frees small blocks, "thread" does so
  * in a thread, "maps" does not ask malloc(3), "grow" lets realloc(3) move a block and writes what
  * is new of it. "stack" writes 4 MiB of a thread's stack; "bare" as the second word: without a
- * guard. "base": without huge pages, which it forbids for all its memory; "small": for the large
- * blocks alone. A third word and more are executed instead.
+ * guard. "base": without huge pages, which it forbids for all its memory. A third word and more
+ * are executed instead.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -131,9 +131,6 @@ int main(int argc, char **argv)
 
 		if (!some)
 			return 1;
-		/* glibc writes the size in front of a block */
-		if (argc > 2 && !strcmp(argv[2], "small"))
-			madvise(some - 16, size, MADV_NOHUGEPAGE);
 		if (zeros < 0)
 			memset(some, 1, size);
 		else if (read(zeros, some, size) != (ssize_t)size)

@@ -3,6 +3,7 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from firsttouch.errors import UserError
 from firsttouch.trace.advice import Advice, advise, facts_of, remedy_to_try, with_remedy
 from firsttouch.trace.allocators import Allocator, allocator_with
 from firsttouch.trace.remedies import BOTH, HEAP, KEEP, MTHP_64, THP
-from firsttouch.trace.sites import Remedy
+from firsttouch.trace.sites import FILE_NAME, Remedy, read_trace_of, trace_document
 from tests.trace.test_results import trace
 
 
@@ -92,18 +93,13 @@ def test_only_what_a_variable_applies_can_be_tried() -> None:
             remedy_to_try(traced, 2)
 
 
-def test_a_number_is_that_of_the_list_that_was_printed() -> None:
-    printed, again = (
-        replace(
-            trace(faults=1000), allocator="glibc",
-            remedies=(Remedy(KEEP, kept, 0, ns=kept), Remedy(HEAP, 500, 0, ns=500)),
-        )
-        for kept in (510, 490)
-    )  # fmt: skip
-    assert [advise(each)[0].remedy.name for each in (printed, again)] == [KEEP, HEAP]
-    assert remedy_to_try(again, 1, printed).remedy == again.remedies[0]
-    other = replace(printed, command=("another",))
-    assert remedy_to_try(again, 1, other).remedy.name == HEAP
+def test_a_number_is_that_of_the_list_that_was_printed(tmp_path: Path) -> None:
+    printed = trace()
+    for command in (printed.command, ("another",)):
+        with pytest.raises(UserError, match="no trace of this command: run it without --try"):
+            read_trace_of(command, tmp_path)
+        (tmp_path / FILE_NAME).write_text(trace_document(printed, ()))
+    assert read_trace_of(printed.command, tmp_path) == printed
 
 
 def test_a_remedy_keeps_the_settings_that_are_there() -> None:

@@ -175,6 +175,15 @@ def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
         sample(STORE, AT - HUGE, 0),
         flags=seen,
     ) == {"first write": 1}
+    # Pages that were there keep their kind; without a right to memory none comes.
+    for prot, code, mapped, kind in (
+        (0, STORE, 0, "no memory"),
+        (1, STORE, 0, "no memory"),
+        (1, LOAD, 0, "zero page"),
+        (0, STORE, PAGE, "unknown"),
+    ):
+        denied = mapping(AT, AT + PAGE, prot=prot), sample(code, AT, mapped)
+        assert _kinds(file, *denied, flags=seen) == {kind: 1}
     of_32_bits = sample(STORE, AT - HUGE, 0, abi=_ABI_32)
     assert _kinds(file, mapping(AT, AT + PAGE), of_32_bits, flags=seen) == {"unknown": 1}
 

@@ -9,6 +9,7 @@ import pytest
 
 from firsttouch.trace.advice import advise
 from firsttouch.trace.reading import read_recording
+from firsttouch.trace.remedies import KEEP
 from firsttouch.trace.sites import Trace
 
 PROBES = Path(__file__).parents[1] / "data/probes"
@@ -37,10 +38,27 @@ def test_no_read_is_kept_over_a_new_mapping(recorder: Path, tmp_path: Path) -> N
     assert traced(recorder, tmp_path, "remap").doubles <= 100
 
 
-def test_null_pointers_are_no_memory(recorder: Path, tmp_path: Path) -> None:
-    trace = traced(recorder, tmp_path, "nulls")
-    assert trace.fault_kinds["no memory"] == 1000
-    assert not any(advice.remedy.saved > 400 for advice in advise(trace))
+@pytest.mark.parametrize(
+    ("probe", "nowhere", "written"), [("nulls", 1000, 300), ("denied", 2048 + 1024 + 256, 2048)]
+)
+def test_a_handled_sigsegv_brings_no_memory(
+    recorder: Path, tmp_path: Path, probe: str, nowhere: int, written: int
+) -> None:
+    trace = traced(recorder, tmp_path, probe)
+    assert trace.fault_kinds["no memory"] == nowhere
+    assert trace.fault_kinds["first write"] == pytest.approx(written, abs=40)
+    assert not any(advice.remedy.saved > written for advice in advise(trace))
+
+
+@pytest.mark.parametrize(("words", "share"), [((), 0), (("malloc",), 5 / 6)])
+def test_variables_of_malloc_are_for_its_own_heap(
+    recorder: Path, tmp_path: Path, words: tuple[str, ...], share: float
+) -> None:
+    trace = traced(recorder, tmp_path, "brk", *words)
+    (keep,) = (remedy for remedy in trace.remedies if remedy.name == KEEP)
+    assert trace.fault_kinds["again"] > 20_000
+    assert keep.saved == pytest.approx(share * trace.faults, rel=0.02, abs=8)
+    assert any("glibc" in advice.how for advice in advise(trace)) is bool(words)
 
 
 def test_code_without_names_is_counted_before_the_cut(recorder: Path, tmp_path: Path) -> None:

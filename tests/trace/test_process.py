@@ -62,9 +62,9 @@ def test_a_mapping_begins_where_the_kernel_has_merged_nothing() -> None:
 def test_what_brk_maps_first_is_the_heap_without_its_name(end: int, heap: bool) -> None:
     process = Process(1, "", Replay(new_outcomes(), 4096))
     up = -(-end // 4096) * 4096
-    assert process.call(Call(0, 1, 1, CODE, (), None, "brk", end, 0)) == (up, 0)
+    assert process.call(Call(0, 1, 1, CODE, (), None, "brk", end, 0), ()) == (up, 0)
     process.map(mapped(0x1000, 0x3000))
     space = process.space.at(0x1000)
     assert space is not None and (space.path == "[heap]") is heap
     # What it gives back is what is behind the new end, up to the one before.
-    assert process.call(Call(0, 1, 1, CODE, (), None, "brk", 0x1800, 0)) == (0x2000, up)
+    assert process.call(Call(0, 1, 1, CODE, (), None, "brk", 0x1800, 0), ()) == (0x2000, up)

@@ -13,7 +13,7 @@ from firsttouch.trace.reading import read_recording
 from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, THP
 from firsttouch.trace.sites import FILE_NAME, Remedy, Trace, read_trace
 from tests.conftest import Firsttouch
-from tests.trace.conftest import NOBODY, Compile, make_public, run_trace
+from tests.trace.conftest import Compile, run_trace
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
@@ -152,35 +152,12 @@ def test_a_file_where_the_second_run_would_be_is_named(
     (firsttouch.directory / "out").mkdir()
     (firsttouch.directory / "out/tried").write_text("mine")
     program = compile_c("remedies.c")
-    done = firsttouch("trace", "--out", "out", "--try", "1", "--", program, "keep", "base")
+    words = "--no-survey", "--", program, "keep", "base"
+    run_trace(firsttouch, *words)
+    done = firsttouch("trace", "--try", "1", *words)
     assert (done.returncode, done.stderr.count("Traceback")) == (2, 0)
     assert "cannot write to out/tried (" in " ".join(done.stderr.split())
     assert (firsttouch.directory / "out/tried").read_text() == "mine"
-
-
-@pytest.mark.long
-@pytest.mark.skipif(
-    not huge_pages_are("always"),
-    reason="this host gives huge pages to nobody who does not ask",
-)
-def test_what_is_predicted_of_huge_pages_is_measured(
-    recorder: Path, compile_c: Compile, tmp_path: Path
-) -> None:
-    public = [make_public(file, tmp_path) for file in (recorder, compile_c("remedies.c"))]
-    file = tmp_path / "trace.data"
-    traces = []
-    for words in (("huge", "small"), ("huge",)):
-        # Nobody's recording does not say that the program wants no huge pages.
-        program = [str(public[1]), *words]
-        subprocess.run([public[0], "-o", file, "--", *program], user=NOBODY, check=True)
-        traces.append(read_recording(file).trace)
-    base, huge = traces
-    saved = remedies(base)[THP].saved
-    # The ends of the block have no huge page.
-    assert saved >= 30 * 511
-    assert huge.faults == pytest.approx(base.faults - saved, abs=20)
-    # Who has huge pages is not said to take some.
-    assert remedies(huge)[THP].saved < 100
 
 
 @pytest.mark.long
@@ -206,12 +183,13 @@ def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
     firsttouch: Firsttouch, compile_c: Compile, kind: str
 ) -> None:
     program = compile_c("remedies.c")
-    before = run_trace(firsttouch, "--try", "1", "--", program, kind)
-    after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
-    predicted = before.faults - remedies(before)[HEAP].saved
-    assert before.faults > 16384 > 8 * predicted
+    before = run_trace(firsttouch, "--", program, kind)
+    assert firsttouch("trace", "--try", "1", "--", program, kind).returncode == 0
+    saved = before.faults - read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME).faults
+    heap = remedies(before)[HEAP]
+    assert before.faults > 16384
     # A heap begins at random, and up to two blocks of 512 pages at its beginning are small pages.
-    assert after.faults == pytest.approx(predicted, abs=520)
+    assert 15000 < heap.saved - 8 < saved < max(heap.saved, heap.most) + 8
 
 
 @pytest.mark.long

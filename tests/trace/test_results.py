@@ -13,7 +13,7 @@ from firsttouch.cli.main import main
 from firsttouch.errors import UserError
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
-from firsttouch.trace.advice import price
+from firsttouch.survey.run import price
 from firsttouch.trace.page import _places, draw_calls
 from firsttouch.trace.remedies import KEEP, MTHP_64, THP
 from firsttouch.trace.sentences import (

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Firsttouch
+from tests.trace.conftest import run_trace, sentences_of
 
 pytestmark = pytest.mark.long
 
@@ -59,3 +60,9 @@ def test_who_ignores_sigchld_may_trace(firsttouch: Firsttouch) -> None:
         timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
+
+
+def test_a_process_that_outlives_the_command_is_named(firsttouch: Firsttouch) -> None:
+    trace = run_trace(firsttouch, "--", "sh", "-c", "sleep 4 >/dev/null 2>&1 & sleep 0.5")
+    assert trace.outlived == ("sleep",)
+    assert "sleep: still running when the command ended" in sentences_of(firsttouch)
