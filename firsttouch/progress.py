@@ -33,27 +33,29 @@ class Step:
         self.title, self.unit, self.total = title, unit, total
         self.done = 0
         self._console = console
-        self.started = self._said = time.monotonic()
+        self._said = time.monotonic()
+        # When it began, and when each unit was done.
+        self.times = [self._said]
 
     def line(self) -> str:
         """Return what the step does, how far it is, and how long it has run or will run."""
-        spent = time.monotonic() - self.started
-        when = f"for {format_duration(spent)}"
-        # The first seconds of a step are set-up and give no rate.
-        if self.done and spent >= 3:
-            when = f"about {format_duration(spent / self.done * (self.total - self.done))} left"
+        now, half = time.monotonic(), self.done // 2
+        when = f"for {format_duration(now - self.times[0])}"
+        # The last half of the units gives the rate: the first objects of a kernel are small.
+        if self.total <= 20 * self.done < 20 * self.total:
+            rate = (now - self.times[half]) / (self.done - half)
+            when = f"about {format_duration(rate * (self.total - self.done))} left"
         return f"{self.title}: {self.done:,} of {format_number_of(self.total, self.unit)}, {when}"
-
-    def text(self) -> Text:
-        return Text(self.line(), no_wrap=True, overflow="ellipsis")
 
     def at(self, done: int) -> None:
         """Report that `done` units are done in all."""
         # The total is an estimate for some steps; never show 101 of 100.
         self.total = max(self.total, done)
+        now, before, more = time.monotonic(), self.times[-1], done - self.done
+        self.times += [before + (now - before) * each / more for each in range(1, more + 1)]
         self.done = done
-        if not self._console.is_terminal and time.monotonic() - self._said >= _LINE_EVERY:
-            self._said = time.monotonic()
+        if not self._console.is_terminal and now - self._said >= _LINE_EVERY:
+            self._said = now
             self._console.print(self.line(), markup=False)
 
     def advance(self) -> None:
@@ -77,8 +79,9 @@ class Reporter:
         if not drawn:
             self.say(f"{title}: {format_number_of(total, unit)}")
         with Live(
-            get_renderable=step.text, console=self.console, transient=True, auto_refresh=drawn
-        ):
+            get_renderable=lambda: Text(step.line(), no_wrap=True, overflow="ellipsis"),
+            console=self.console, transient=True, auto_refresh=drawn,
+        ):  # fmt: skip
             yield step
-        took = format_duration(time.monotonic() - step.started)
+        took = format_duration(time.monotonic() - step.times[0])
         self.say(f"{title}: done, {format_number_of(step.done, unit)} in {took}")

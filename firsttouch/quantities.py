@@ -70,13 +70,3 @@ def format_value(value: float | None, unit: str = "") -> str:
     if value is None:
         return "-"
     return f"{value / 1e6:,.2f} ms" if unit == "ns" else format_count(value)
-
-
-def format_compact(value: float) -> str:
-    """Return a value with the digits that matter in a figure: ``645.2 M``, ``513``, ``1.06``."""
-    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if abs(value) >= factor:
-            return f"{value / factor:,.4g} {letter}"
-    if abs(value - round(value)) < 0.005:
-        return f"{round(value):,}"
-    return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"

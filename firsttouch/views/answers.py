@@ -11,7 +11,8 @@ from firsttouch.analysis.dataset import Dataset, Row, spreads
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case, Platform
 from firsttouch.catalog.arms import BASE
-from firsttouch.quantities import format_change, format_compact, format_list, format_value
+from firsttouch.quantities import format_change, format_list, format_value
+from firsttouch.views.html.svg import format_compact
 from firsttouch.views.rows import (
     QUICK,
     SPREAD,

@@ -46,6 +46,21 @@ def test_elsewhere_a_line_now_and_then_with_the_time_left(clock: _Clock) -> None
     assert len(lines) == 2 + 6
 
 
+def test_the_first_objects_of_a_build_give_no_rate(clock: _Clock) -> None:
+    reporter, _ = _reporter(terminal=False)
+    left = []
+    with reporter.step("Building 6.12 stock", "objects", 1800) as step:
+        for done in (0, 50, 100, 200, 1799, 1800):
+            # Seconds: 10 an object, after a hundred of which each takes one.
+            clock.now = min(done, 100) + 10.0 * max(done - 100, 0)
+            step.at(done)
+            left.append(step.line().rpartition(", ")[2])
+    assert left == [
+        "for 0 s", "for 50 s", "about 28 min 20 s left", "about 266 min 40 s left",
+        "about 10 s left", "for 285 min 00 s",
+    ]  # fmt: skip
+
+
 def test_on_a_terminal_the_line_is_drawn_and_then_replaced(clock: _Clock) -> None:
     reporter, sink = _reporter(terminal=True)
     with reporter.step("Measuring", "cells", 54) as step:

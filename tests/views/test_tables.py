@@ -12,10 +12,11 @@ from rich.console import Console
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.experiments import load_catalog
 from firsttouch.files import EXPERIMENTS
-from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
+from firsttouch.quantities import format_change, format_number_of, format_value
 from firsttouch.tables import Fields, Json
 from firsttouch.views.answers import print_answers
 from firsttouch.views.comparison import compare, print_comparison
+from firsttouch.views.html.svg import format_compact
 from firsttouch.views.rows import print_dataset, summary
 from firsttouch.views.tables import Table, as_csv, as_html, markdown, print_table
 from tests.support import made_results

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from firsttouch.quantities import format_compact
 from firsttouch.views.html.svg import (
     CHARACTER,
     Drawing,
     Scale,
     Symbols,
+    format_compact,
     round_up,
     scale_for,
     shorten,

@@ -15,7 +15,6 @@ from html import escape
 from markupsafe import Markup
 
 from firsttouch.catalog.arms import Shape
-from firsttouch.quantities import format_compact
 
 # Width of a character in a drawing, in units. It is larger than the average, so
 # that no text overlaps its neighbour.
@@ -48,6 +47,16 @@ _CORNERS: Mapping[Shape, Sequence[tuple[float, float]]] = {
     "house": ((-0.9, 0.9), (-0.9, -0.2), (0, -1.1), (0.9, -0.2), (0.9, 0.9)),
     "cross": ((-1, -1), (0, -0.3), (1, -1), (0.3, 0), (1, 1), (0, 0.3), (-1, 1), (-0.3, 0)),
 }  # fmt: skip
+
+
+def format_compact(value: float) -> str:
+    """Return a value with the digits that matter in a figure: ``645.2 M``, ``513``, ``1.06``."""
+    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if abs(value) >= factor:
+            return f"{value / factor:,.4g} {letter}"
+    if abs(value - round(value)) < 0.005:
+        return f"{round(value):,}"
+    return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"
 
 
 @dataclass(frozen=True)
