@@ -85,6 +85,8 @@ MACHINES = REPOSITORY / "machines"
 ARMS = REPOSITORY / "arms"
 ARCHITECTURES = REPOSITORY / "architectures"
 SETTINGS = REPOSITORY / "settings"
+# Those whose files options name.
+FOLDERS = {"experiment": EXPERIMENTS, "machine": MACHINES, "arm": ARMS, "setting": SETTINGS}
 
 
 def users_folder() -> Path:

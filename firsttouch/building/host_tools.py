@@ -82,10 +82,9 @@ def qemu_cpus() -> tuple[str, ...]:
 
 
 def find_tool(tool: str) -> str:
-    path = shutil.which(tool)
-    if path is None:
-        raise missing(tool)
-    return path
+    if path := shutil.which(tool):
+        return path
+    raise missing(tool)
 
 
 # Kbuild names the source last. Standard input has to stay unread for the compiler.

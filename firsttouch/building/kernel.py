@@ -140,11 +140,7 @@ class KernelImage:
         return next(made.glob("*.deb")) if self.flavour else made
 
     def _build(self, reporter: Reporter, workplace: Path, product: Path) -> None:
-        if re.search(r"[\s:]", str(workplace)):
-            raise HostError(
-                f"kernels cannot be built below {store_root()}, because their makefiles do not "
-                "allow a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
-            )
+        check_place()
         for tool in _TOOLS if self.flavour else ():
             find_tool(tool)
         tree = workplace / "tree"
@@ -220,6 +216,15 @@ class KernelImage:
             # Otherwise the revision of a package grows with each run of make.
             *([f"KDEB_PKGVERSION={self.source.version}-1"] if self.flavour else []),
         ]
+
+
+def check_place() -> None:
+    """Raise HostError if kernels cannot be built in the store."""
+    if re.search(r"[\s:]", str(store_root())):
+        raise HostError(
+            f"kernels cannot be built below {store_root()}, because their makefiles do not "
+            "allow a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
+        )
 
 
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:

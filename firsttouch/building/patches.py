@@ -193,9 +193,6 @@ def _mail(part: bytes) -> _Mail | None:
 
 def _read(file: Path) -> bytes:
     """Return what a file or a pipe has, unpacked."""
-    if file == STDIN and sys.stdin.isatty():
-        raise UserError("- reads a patch from standard input, which is a terminal: "
-                        "write firsttouch try - <FILE.")  # fmt: skip
     try:
         data = sys.stdin.buffer.read() if file == STDIN else file.read_bytes()
         return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data

@@ -19,7 +19,7 @@ from firsttouch.building.apt import unpack
 from firsttouch.building.programs import ACCOUNTS, MERGED, MOUNT_POINTS
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import UserProgram
-from firsttouch.errors import UserError
+from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
@@ -27,6 +27,8 @@ from firsttouch.progress import Reporter
 # Where the archive has it, and where in it the program starts.
 _ROOT, _WORK = "root", "work"
 _ARCHIVE = "root.cpio"
+# Bytes of memory that Debian's kernel has for itself, with those for contiguous allocations.
+_KERNEL = 120 << 20
 # Folders in the order of PATH in bench/program.c, and links after which Linux gives up.
 _PATH, _LINKS = ("usr/sbin", "usr/bin", "sbin", "bin"), 40
 
@@ -46,11 +48,7 @@ class RootArchive:
         return None
 
     def obtain(self, reporter: Reporter) -> Path:
-        """Return the archive.
-
-        Raises UserError for a command, a loader or a library that the root lacks, and
-        HostError if packages cannot be fetched.
-        """
+        """Return the archive; UserError if it lacks what the program needs, or is too large."""
         with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
             members = self._members(Path(scratch), reporter)
             check_program(self.program, members)
@@ -66,7 +64,12 @@ class RootArchive:
 
             title = f"root directory of {self.program.name}"
             entry = Entry("disks", {"root": digest(recipe)}, title, _ARCHIVE)
-            return entry.obtain(make, reporter.say)
+            archive = entry.obtain(make, reporter.say)
+        # The kernel lets what it unpacks have half of the memory that the archive leaves.
+        needed = 3 * archive.stat().st_size + _KERNEL
+        if needed > self.program.memory:
+            raise UserError(f"{title} is too large: give --memory {-(-needed >> 20)}M at least.")
+        return archive
 
     def _members(self, scratch: Path, reporter: Reporter) -> dict[str, Member]:
         program, given = self.program, self.program.root
@@ -75,22 +78,27 @@ class RootArchive:
         elif given and not given.is_dir():
             # Devices of a container's are not for this host's user to make.
             words = ["--no-same-owner", "--exclude=dev/*", "--exclude=./dev/*"]
-            output(["tar", "-x", *words, "-f", given.resolve(), "-C", scratch])
+            try:
+                output(["tar", "-x", *words, "-f", given.resolve(), "-C", scratch])
+            except HostError as error:
+                why = f"tar cannot read --root {given}: give a folder or a tar."
+                raise UserError(why, error.detail) from None
             given = scratch
-        members = members_of(given) if given else {}
-        for name in MERGED:
-            members.setdefault(name, (stat.S_IFLNK | 0o777, f"usr/{name}".encode()))
-        for name, text in ACCOUNTS.items():
-            members.setdefault(name, (stat.S_IFREG | 0o644, text.encode()))
-        for name in (*MOUNT_POINTS, _WORK):
-            members.setdefault(name, (DIRECTORY, b""))
+        members: dict[str, Member] = {
+            **{name: (stat.S_IFLNK | 0o777, f"usr/{name}".encode()) for name in MERGED},
+            **{name: (stat.S_IFREG | 0o644, text.encode()) for name, text in ACCOUNTS.items()},
+            **dict.fromkeys((*MOUNT_POINTS, _WORK), (DIRECTORY, b"")),
+            **(members_of(given) if given else {}),
+        }
         for file in program.copies:
             if program.root and file.name in members and program.words[0] == f"./{file.name}":
                 raise UserError(
                     f"{file.name} is here and in {program.root}: write /{file.name} for that one, "
                     "or start from another folder."
                 )
-            members[f"{_WORK}/{file.name}"] = (PROGRAM, file.resolve())
+            copied = (PROGRAM, file.resolve())
+            if members.setdefault(f"{_WORK}/{file.name}", copied) != copied:
+                raise UserError(f"{file} is not the only {file.name} for /{_WORK}: rename one.")
         return members
 
 
@@ -103,6 +111,8 @@ def members_of(folder: Path) -> dict[str, Member]:
         if stat.S_ISLNK(mode):
             members[inside] = (stat.S_IFLNK | 0o777, os.fsencode(path.readlink()))
         elif stat.S_ISDIR(mode):
+            # An error for a folder that cannot be read, which rglob() takes for an empty one.
+            os.scandir(path).close()
             members[inside] = (DIRECTORY, b"")
         elif stat.S_ISREG(mode):
             members[inside] = (stat.S_IFREG | (0o755 if mode & 0o100 else 0o644), path)

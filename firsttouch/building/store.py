@@ -47,9 +47,6 @@ def store_root() -> Path:
     return Path(base) / "firsttouch"
 
 
-# -- locks
-
-
 @contextmanager
 def locked(path: Path, wait: Callable[[], object] | None = None) -> Iterator[bool]:
     """Hold the lock file `path`, which stays, while the context lasts; yield whether it is held.
@@ -88,9 +85,6 @@ def _share(root: Path) -> int:
     lock = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     _flock(lock, fcntl.LOCK_SH, root / ".lock")
     return lock
-
-
-# -- entries
 
 
 @dataclass(frozen=True)
@@ -182,9 +176,6 @@ class Entry:
         return f"{status.st_size} {status.st_mtime_ns}"
 
 
-# -- outcomes of guests: a JSON file each, packed by xz if it has recordings
-
-
 def outcome_place(key: str) -> Path:
     # 256 directories, so that none has more than a few thousand entries.
     return store_root() / OUTCOMES / key[:2] / f"{key}.json"
@@ -211,9 +202,6 @@ def keep_outcome(key: str, outcome: Mapping[str, Json]) -> None:
     # What is packed the most is digits: a higher preset takes longer and gains little.
     data = lzma.compress(text, preset=1) if len(text) > _LONG else text
     write_atomically(outcome_place(key), data)
-
-
-# -- what the store holds
 
 
 @dataclass(frozen=True)

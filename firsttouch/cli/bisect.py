@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.analysis.changes import INSTRUCTIONS, JUDGED
+from firsttouch.analysis.changes import JUDGED
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.building.store import Entry
 from firsttouch.catalog.arms import BASE
@@ -24,8 +24,6 @@ from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_count
 from firsttouch.views.rows import cell_name
-
-METRIC = INSTRUCTIONS
 
 
 def run_bisect(options: argparse.Namespace, contract: Contract, reporter: Reporter) -> int:
@@ -130,6 +128,8 @@ class Repository:
 
     def tree(self, commit: str, reporter: Reporter) -> Path:
         tree = self._git("rev-parse", f"{commit}^{{tree}}")
+        if not self._git("ls-tree", tree, "arch/arm64/mm/fault.c"):
+            raise UserError(f"{self.path} has no kernel at {commit[:12]}: give the kernel's tree.")
 
         def make(workplace: Path, product: Path) -> None:
             archive = workplace / "tree.tar"

@@ -50,7 +50,7 @@ PROGRAM = f"""
 --copy FILE...    a file for its working directory
 --cpus 1-8        CPUs of the guest (default 1)
 --nodes 1-8       NUMA nodes of the guest (default 1)
---memory BYTES    memory of the guest (default 4G)
+--memory RAM      memory of the guest (default 4G)
 """
 _OPTIONS = f"""
 --release R...     a kernel release (default: {DEFAULT_RELEASE})
@@ -93,6 +93,8 @@ def programs_of(
     # An absolute path is one of the root, where that has more than the libraries.
     mine = "/" in words[0] and not (own.is_absolute() and (options.packages or options.root))
     copies = (*options.copy, *[own] * (mine and own.is_file()))
+    if mine and not options.root and own.name not in {file.name for file in copies}:
+        raise UserError(f"{words[0]} does not exist: give one that does, or its --root.")
     if own in copies:
         words = (f"./{own.name}", *words[1:])
     elif mine and options.root:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shlex
 import shutil
@@ -71,17 +72,8 @@ _GUEST = f"""{SOURCE}
 --exec CMD      run a command (by busybox sh) instead of an interactive shell
 --share FOLDER  copy a folder to /share, and new and changed files back at the end
 --cpus 1-8      CPUs of the guest (default 1)
---memory BYTES  memory of the guest (default 4G)
+--memory RAM    memory of the guest (default 4G)
 """
-
-
-def kernel_options(kernel: argparse.ArgumentParser) -> None:
-    add_actions(kernel, {
-        "fetch": (_fetch, "fetch the newest source of a release", _FETCH),
-        "build": (_build, "build one image and print its path", _BUILD),
-        "package": (_package, "build a Debian package and print its path", _PACKAGE),
-        "series": (_series, "write the patch series for git am, as git's user", _SERIES),
-    })  # fmt: skip
 
 
 def source_of(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
@@ -134,6 +126,14 @@ def _series(options: argparse.Namespace, reporter: Reporter) -> int:
         f"{options.out}/FEATURE/*.patch`; -3 skips a patch that an earlier series has."
     )
     return 0
+
+
+kernel_options = functools.partial(add_actions, actions={
+    "fetch": (_fetch, "fetch the newest source of a release", _FETCH),
+    "build": (_build, "build one image and print its path", _BUILD),
+    "package": (_package, "build a Debian package and print its path", _PACKAGE),
+    "series": (_series, "write the patch series for git am, as git's user", _SERIES),
+})  # fmt: skip
 
 
 def guest_options(guest: argparse.ArgumentParser) -> None:
@@ -225,8 +225,10 @@ def _boot(guest: Guest, files: dict[str, Member], share: Path | None, *, is_shel
             file.write(console_archive())
             file.writelines(write_members(files))
         tree.write_bytes(inputs(guest).blobs["device tree"])
+        # A guest ends with this process, however that ends.
         words: Sequence[str | Path] = [
-            QEMU, *board_arguments(guest), "-kernel", guest.image, "-initrd", disk, "-dtb", tree,
+            "setpriv", "--pdeathsig", "KILL", QEMU, *board_arguments(guest),
+            "-kernel", guest.image, "-initrd", disk, "-dtb", tree,
             "-append", guest.command_line(), *results_port(guest, str(results)),
             "-serial", "mon:stdio" if is_shell else "stdio",
         ]  # fmt: skip
@@ -246,16 +248,8 @@ def _boot(guest: Guest, files: dict[str, Member], share: Path | None, *, is_shel
         return int(status)
 
 
-def doctor_options(doctor: argparse.ArgumentParser) -> None:
-    declare(doctor, "", _doctor)
-
-
 def _doctor(_options: argparse.Namespace, _reporter: Reporter) -> int:
-    """Print for each package of the laboratory and its tests whether this host has it.
-
-    Raises HostError, with the command that installs it, if the laboratory needs
-    one that is missing.
-    """
+    """Print which packages this host has; HostError, with a remedy, if the laboratory lacks one."""
     # The tools that are missing, by package.
     needed, optional = dict[str, str](), dict[str, str]()
     for line in output([REPOSITORY / "setup", "list"]).splitlines():
@@ -267,10 +261,13 @@ def _doctor(_options: argparse.Namespace, _reporter: Reporter) -> int:
         raise HostError(f"the laboratory does not work here: {_remedy(needed)}.")
     if shutil.which(QEMU):
         check_plugins()
+    print("The laboratory works here.")
     if optional:
         print(f"Optional packages are missing. To enable all features, {_remedy(optional)}.")
-    print("The laboratory works here.")
     return 0
+
+
+doctor_options = functools.partial(declare, text="", run=_doctor)
 
 
 def _remedy(lacking: Mapping[str, str]) -> str:
@@ -279,13 +276,6 @@ def _remedy(lacking: Mapping[str, str]) -> str:
         return f"{root}run `apt-get install --no-install-recommends {' '.join(lacking)}`"
     tools = ", ".join(" ".join(lacking.values()).split())
     return f"install the packages that provide {tools}, or add them to PATH"
-
-
-def store_options(store: argparse.ArgumentParser) -> None:
-    add_actions(store, {
-        "list": (_list, "print the entries: kind, size, last use, name", ""),
-        "prune": (_prune, "remove the least recently used entries", _PRUNE),
-    })  # fmt: skip
 
 
 def _list(_options: argparse.Namespace, _reporter: Reporter) -> int:
@@ -302,6 +292,12 @@ def _prune(options: argparse.Namespace, _reporter: Reporter) -> int:
     _print(removed)
     print(f"removed {_size(removed)}; {_size(items())} left in {store_root()}")
     return 0
+
+
+store_options = functools.partial(add_actions, actions={
+    "list": (_list, "print the entries: kind, size, last use, name", ""),
+    "prune": (_prune, "remove the least recently used entries", _PRUNE),
+})  # fmt: skip
 
 
 def _print(listed: Sequence[Item]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.figures import Times, change_percent, timed_rows
 from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, profiles_of
 from firsttouch.building.host_tools import processors
+from firsttouch.building.kernel import check_place
 from firsttouch.building.programs import ftbench_list
 from firsttouch.building.source import DebianTree, KernelSource
 from firsttouch.building.store import stored_outcome
@@ -21,7 +23,7 @@ from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.options import ARM, FORM, SELECTION, by_release, check_time, declare, request_of
 from firsttouch.errors import GuestError, UserError
-from firsttouch.files import ARMS, EXPERIMENTS, MACHINES, SETTINGS, write_atomically
+from firsttouch.files import FOLDERS, write_atomically
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import check_changes, make_job, parts_of, stored_part
 from firsttouch.lab.plan import HERE, SLURM, TASK, Plan, Request, make_plan
@@ -55,14 +57,6 @@ _PROFILE = f"""{ARM}
 --table    print every function
 --out DIR  output directory (default out/profile)
 """
-
-
-def lab_options(lab: argparse.ArgumentParser) -> None:
-    declare(lab, SELECTION + _LAB + FORM, by_release(_run), RESUMED)
-
-
-def profile_options(profile: argparse.ArgumentParser) -> None:
-    declare(profile, SELECTION + _PROFILE, by_release(_profile), RESUMED)
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -108,11 +102,17 @@ def _profile(options: argparse.Namespace, reporter: Reporter) -> int:
     return print_failures(outcome, request) | say_notes(dataset.notes, reporter)
 
 
+lab_options = functools.partial(
+    declare, text=SELECTION + _LAB + FORM, run=by_release(_run), at_interrupt=RESUMED
+)
+profile_options = functools.partial(
+    declare, text=SELECTION + _PROFILE, run=by_release(_profile), at_interrupt=RESUMED
+)
+
+
 def _print_list() -> int:
-    for option, key, folder in (
-        ("experiment", "title", EXPERIMENTS), ("machine", "title", MACHINES),
-        ("arm", "meaning", ARMS), ("setting", "title", SETTINGS),
-    ):  # fmt: skip
+    for option, folder in FOLDERS.items():
+        key = "meaning" if option == "arm" else "title"
         rows = [(n, read_named(option, n, folder).take(key, str)) for n in names_in(folder)]
         print_table(Table("", (f"--{option}", ""), rows, names=2, wraps={1: 20}), output_console())
     return 0
@@ -128,6 +128,8 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
         check_changes(parts_of(plan), source)
     builds, missing = forecast(plan, source)
     work = [f"builds {format_number_of(builds, 'kernels')}"] * bool(builds)
+    if builds:
+        check_place()
     if missing:
         seconds = builds * release.objects * _OBJECT / processors()
         seconds += missing * _GUEST / guests_at_once(request.jobs)
@@ -170,10 +172,7 @@ def measure(
 
 
 def print_failures(outcome: RunResults, request: Request) -> int:
-    """Print what failed: each reason once, its first cell, and the end of one log.
-
-    Returns the exit status.
-    """
+    """Print each reason once, with its first cell and the end of a log; return the exit status."""
     reasons: dict[str, list[tuple[Cell, GuestError]]] = {}
     for cell, error in outcome.failures:
         reasons.setdefault(str(error), []).append((cell, error))

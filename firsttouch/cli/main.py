@@ -71,10 +71,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def full_parser(only: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of the command line.
-
-    If the name of a command is `only`, all other commands are without their options.
-    """
+    """Return the parser; if `only` names a command, all others are without their options."""
     parser = _Parser(
         prog="firsttouch",
         description="Measure page faults: of programs, of kernel patches, of arm64 Linux.",

@@ -7,18 +7,22 @@ import argparse
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from firsttouch.building.overlay import all_series
 from firsttouch.catalog.arms import Arm, load_setting
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture, release_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.cli import add_command
 from firsttouch.errors import UserError
+from firsttouch.files import EXPERIMENTS, FOLDERS
 from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, TASK, Request
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_size, parse_size
+from firsttouch.tables import names_in
 
 Run = Callable[[argparse.Namespace, Reporter], int]
 
@@ -75,7 +79,7 @@ def declare(parser: argparse.ArgumentParser, text: str, run: Run, at_interrupt: 
         default = _DEFAULT.search(words)
         several = spec.endswith("...")
         metavar = (metavar or name).removesuffix("...")
-        parser.add_argument(
+        added = parser.add_argument(
             name if is_option else metavar.lower(),
             action="append" if several and is_option else "store",
             nargs="*" if several and not is_option else None,
@@ -85,6 +89,8 @@ def declare(parser: argparse.ArgumentParser, text: str, run: Run, at_interrupt: 
             default=[] if several else default and default[1],
             help=words.replace("%", "%%") + "; may be repeated" * (several and is_option),
         )
+        if added.dest in {*FOLDERS, "release", "feature", "metric", "set"}:
+            vars(added)["completer"] = functools.partial(_completed, added.dest)
 
 
 def _value(name: str, metavar: str, text: str) -> object:
@@ -97,12 +103,12 @@ def _value(name: str, metavar: str, text: str) -> object:
         case "N":
             numbers = f"{least} to {most}" if between else f"at least {least}"
             raise UserError(f"{name} {text}: give {numbers}.")
-        case "BYTES":
+        case "BYTES" | "RAM":
             try:
                 size = parse_size(text)
             except ValueError as error:
                 raise UserError(f"{name}: {error}; for example 64M.") from None
-            if name == "--memory" and size < _LEAST:
+            if metavar == "RAM" and size < _LEAST:
                 raise UserError(f"{name} {text}: a guest needs {format_size(_LEAST)} to boot.")
             return size
         case "LIMIT":
@@ -120,6 +126,25 @@ def _value(name: str, metavar: str, text: str) -> object:
         case "A" | "B" | "DIR" | "TREE":
             return Path(text)
     return text
+
+
+def _completed(option: str, parsed_args: argparse.Namespace, **_: object) -> Collection[str]:
+    """Return the values of an option, for completion in shells."""
+    if option in FOLDERS:
+        return names_in(FOLDERS[option])
+    names = getattr(parsed_args, "experiment", None) or names_in(EXPERIMENTS)
+    experiments = map(load_experiment, names)
+    match option:
+        case "release":
+            return release_names()
+        case "feature":
+            return all_series()
+        case "metric":
+            return [metric.name for each in experiments for metric in each.metrics]
+    sets = [item for each in experiments for item in each.parameters.items()]
+    return [
+        f"{name}={value}" for name, values in sets for value in map(str, values) if value[0] != "@"
+    ]
 
 
 def add_actions(

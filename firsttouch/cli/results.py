@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import signal
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from firsttouch.cli.lab import say_notes, show_times
 from firsttouch.cli.options import declare, exclude, settings_of
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable
-from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import FILE_NAME, timings_in
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey, write_survey
@@ -26,7 +25,7 @@ from firsttouch.survey.findings import examine
 from firsttouch.survey.printing import compared_surveys, print_survey
 from firsttouch.survey.run import price, provide_prices, survey_host
 from firsttouch.survey.sentences import conclude
-from firsttouch.survey.tasks import Task
+from firsttouch.survey.tasks import selected
 from firsttouch.tables import dump_json
 from firsttouch.trace.advice import predicted_and_measured, remedy_to_try, with_remedy
 from firsttouch.trace.page import folded_trace, trace_picture
@@ -80,10 +79,6 @@ def trace_options(parser: argparse.ArgumentParser) -> None:
     declare(parser, _TRACE, _trace)
 
 
-def survey_options(parser: argparse.ArgumentParser) -> None:
-    declare(parser, _SURVEY, _survey)
-
-
 def _trace(options: argparse.Namespace, reporter: Reporter) -> int:
     """Trace, print the answer on standard error, write the files; return the command's status."""
     if bool(options.command) == bool(options.pid):
@@ -128,7 +123,7 @@ def _traced(
 
 def _survey(options: argparse.Namespace, reporter: Reporter) -> int:
     check_writable(options.out)
-    wanted = selected(options.experiment, options.set)
+    wanted = selected(options.experiment, settings_of(options.set))
     waiting = f"Another run is writing to {options.out}; waiting for it."
     with locked(options.out / ".lock", lambda: reporter.say(waiting)):
         survey = survey_host(options.seconds, reporter, wanted)
@@ -140,26 +135,6 @@ def _survey(options: argparse.Namespace, reporter: Reporter) -> int:
         reporter.say("firsttouch: interrupted; the samples so far are printed and kept.")
         return 130
     return 1 if findings.failures else 0
-
-
-def selected(experiments: Sequence[str], pairs: Sequence[str]) -> Callable[[Task, Cell], bool]:
-    settings = settings_of(pairs)
-    return lambda _, cell: (
-        (not experiments or cell.experiment in experiments)
-        and all(str(cell.params.get(name)) in values for name, values in settings.items())
-    )
-
-
-def report_options(report: argparse.ArgumentParser) -> None:
-    declare(report, f"{_REPORT}\n--table  print every row of counts\n", _report)
-
-
-def compare_options(sets: argparse.ArgumentParser) -> None:
-    declare(sets, _COMPARE, _compare)
-
-
-def export_options(others: argparse.ArgumentParser) -> None:
-    declare(others, _EXPORT, _export)
 
 
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -254,3 +229,11 @@ def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
     else:
         print_comparison(comparison, output_console(), str(a), str(b))
     return 1 if comparison.contradictory else 0
+
+
+survey_options = functools.partial(declare, text=_SURVEY, run=_survey)
+report_options = functools.partial(
+    declare, text=f"{_REPORT}\n--table  print every row of counts\n", run=_report
+)
+compare_options = functools.partial(declare, text=_COMPARE, run=_compare)
+export_options = functools.partial(declare, text=_EXPORT, run=_export)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.analysis.changes import JUDGED, changes
+from firsttouch.analysis.changes import INSTRUCTIONS, JUDGED, changes
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.building.patches import read_fragment, read_patches
@@ -17,7 +17,7 @@ from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import CONTROL, Arm, Wanted, load_setting, matrix_settings, tried_arms
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli import lab
-from firsttouch.cli.bisect import METRIC, run_bisect
+from firsttouch.cli.bisect import run_bisect
 from firsttouch.cli.count import PROGRAM, programs_of
 from firsttouch.cli.options import (
     FORM,
@@ -58,7 +58,7 @@ _EXAMPLES = """examples:
 _UNNAMED = "tried"
 _OPTIONS = f"""{SELECTION}
 --bisect GOOD..BAD  find the first commit of the git tree --source that changes --metric of one cell
---metric M          the metric of --bisect (default {METRIC})
+--metric M          the metric of --bisect (default {INSTRUCTIONS})
 --matrix            also run all cells in each setting of settings/ (with --quick: in the quick
                     ones)
 --reply             print the answer as a reply to the patch's thread, in 72 columns
@@ -122,7 +122,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         if options.wanted or options.fail_if:
             raise UserError("--bisect takes commits as they are: drop patches and --fail-if.")
         return run_bisect(options, parse_contract(ftbench_list(reporter)), reporter)
-    if options.metric != METRIC:
+    if options.metric != INSTRUCTIONS:
         raise UserError("--metric belongs to --bisect: give it GOOD..BAD.")
     exclude(options, "json", "reply")
     exclude(options, "matrix", "setting")

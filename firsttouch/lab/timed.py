@@ -63,6 +63,7 @@ class TimedPlan:
 
 
 def plan_times(request: Request, release: str, contract: Contract) -> TimedPlan:
+    """Return what this host times; HostError if its KVM cannot run the kernels."""
     tried = tuple(arm.name for arm in request.tried)
     arms = tuple(dict.fromkeys((BASE, CONTROL, *(request.arms or tried or ("on",)))))
     asked = request if tried else replace(request, arms=arms)
@@ -85,6 +86,7 @@ def plan_times(request: Request, release: str, contract: Contract) -> TimedPlan:
             guests.setdefault(cell.cpus, {}).setdefault(arguments(experiment, cell.params), timed)
     if not guests:
         raise UserError("--time can measure none of these cells: name populate or read-fault.")
+    check_kvm(request.architecture)
     note = (
         f"Without cells of {format_list(list(left_out), 9)} that need a disk, modelled caches, "
         "other instructions or more CPUs."
@@ -125,16 +127,12 @@ def _can_be_timed(
 def time_cells(
     request: Request, contract: Contract, rounds: int, reporter: Reporter
 ) -> tuple[Result, ...]:
-    """Measure rounds, and write all results after each.
-
-    Raises HostError if this host's KVM cannot run the kernels, and GuestError if a guest fails.
-    """
-    check_kvm(request.architecture)
+    """Measure rounds, and write all results after each; GuestError if a guest fails."""
+    release = release_of(request)
+    timed = plan_times(request, release.name, contract)
     if load_architecture(request.architecture).device_tree:
         find_tool(DTC)
     check_writable(request.out)
-    release = release_of(request)
-    timed = plan_times(request, release.name, contract)
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.catalog.experiments import Value
@@ -68,6 +68,16 @@ def touch_name(kind: str, page: str) -> str:
 def all_tasks(host: Host) -> list[Task]:
     """Return all tasks of a survey, those without figures, too."""
     return [*touch_tasks(host), *conflict_tasks(host)]
+
+
+def selected(
+    experiments: Collection[str], settings: Mapping[str, Collection[str]]
+) -> Callable[[Task, Cell], bool]:
+    """Return which tasks are of the experiments, all if there are none, and have the settings."""
+    return lambda _, cell: (
+        (not experiments or cell.experiment in experiments)
+        and all(str(cell.params.get(name)) in values for name, values in settings.items())
+    )
 
 
 def touch_tasks(host: Host) -> list[Task]:

@@ -3,7 +3,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -105,13 +104,6 @@ def test_settings_of_the_users_do_not_count(
     assert f"cache_dir = {own_cache}/ccache\n" in told
     # Its size is theirs to decide.
     assert re.search(r"max_size = 1(\.0)? ?G", told)
-
-
-def test_without_ccache_the_compiler_runs(
-    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert ccache(tmp_path, tmp_path, "") == []
 
 
 def test_the_store_counts_and_prunes_it(own_cache: Path, tmp_path: Path) -> None:

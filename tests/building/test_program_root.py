@@ -6,11 +6,12 @@ from __future__ import annotations
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.program_root import Member, RootArchive, check_program
+from firsttouch.building.program_root import Member, RootArchive, check_program, members_of
 from firsttouch.catalog.experiments import UserProgram
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
@@ -78,6 +79,29 @@ def test_a_program_of_this_host(tmp_path: Path) -> None:
         RootArchive(program).obtain(Reporter())
     with pytest.raises(UserError, match="write /a for that one"):
         RootArchive(replace(program, root=tmp_path)).obtain(Reporter())
+
+
+def test_a_root_that_cannot_be_used_is_refused(tmp_path: Path, own_cache: Path) -> None:
+    file = tmp_path / "root/blob"
+    (tmp_path / "root/below").mkdir(parents=True)
+    (tmp_path / "below").mkdir()
+    file.write_bytes(b"#!/blob\n" + bytes(4 << 20))
+    (tmp_path / "below/blob").touch()
+    program = UserProgram(("/blob",), root=tmp_path / "root", memory=128 << 20)
+    for changed, why in (
+        ({"root": file}, "tar cannot read --root .*/root/blob: give a folder or a tar"),
+        ({"copies": (file, tmp_path / "below/blob")}, "below/blob is not the only blob for /work"),
+        ({}, "root directory of blob is too large: give --memory 133M at least"),
+    ):
+        with pytest.raises(UserError, match=why):
+            RootArchive(replace(program, **changed)).obtain(Reporter())
+    # A folder that its user cannot read, which root can.
+    with (
+        mock.patch.object(Path, "rglob", return_value=[tmp_path / "root/below"]),
+        mock.patch("os.scandir", side_effect=PermissionError),
+        pytest.raises(PermissionError),
+    ):
+        members_of(tmp_path / "root")
 
 
 def test_an_archive_holds_links_modes_and_copies(tmp_path: Path, own_cache: Path) -> None:

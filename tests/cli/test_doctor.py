@@ -74,11 +74,11 @@ def _doctor(laboratory: Path, tools: Path) -> subprocess.CompletedProcess[str]:
 def test_what_only_tests_lack_is_no_failure(laboratory: Path) -> None:
     done = _doctor(laboratory, _tools(laboratory, _TOOLS[:2]))
     assert (done.returncode, done.stderr) == (0, "")
-    *lines, remedy, last = done.stdout.splitlines()
+    *lines, answer, remedy = done.stdout.splitlines()
     missing = [line.split()[1] for line in lines if line.startswith("MISSING")]
     assert missing == ["tidy", "slurm"]
     assert remedy.endswith("run `apt-get install --no-install-recommends tidy slurm`.")
-    assert last == "The laboratory works here."
+    assert answer == "The laboratory works here."
 
 
 @pytest.mark.parametrize(

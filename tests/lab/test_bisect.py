@@ -61,7 +61,11 @@ def test_the_first_commit_that_adds_instructions_is_found(
     assert len(ran) == number
 
 
-def test_what_cannot_be_bisected_is_refused(bisect: Callable[..., str]) -> None:
+def test_what_cannot_be_bisected_is_refused(bisect: Callable[..., str], history: Path) -> None:
+    git(history, "rm", "-q", "-r", "--cached", "arch")
+    git(history, "commit", "-q", "-m", "no kernel")
+    assert f"{history} has no kernel at " in bisect("HEAD..HEAD", status=2)
+    git(history, "reset", "-q", "HEAD~")
     assert "has no commit nowhere" in bisect("nowhere..HEAD", status=2)
     assert "is 5,140,480 at GOOD and at BAD: give commits" in bisect("HEAD~3..HEAD", status=2)
     assert "did you mean 'page_faults'?" in bisect(

@@ -4,6 +4,7 @@
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -11,15 +12,14 @@ from firsttouch.catalog.arms import Kernel, load_setting, tried_arm
 from firsttouch.catalog.experiments import Packages, UserProgram, load_experiment
 from firsttouch.cli.count import programs_of
 from firsttouch.cli.main import full_parser
-from firsttouch.cli.options import request_of
-from firsttouch.cli.results import selected
+from firsttouch.cli.options import request_of, settings_of
 from firsttouch.errors import UserError
 from firsttouch.files import ARCHITECTURES, EXPERIMENTS, SETTINGS
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request, make_plan
 from firsttouch.lab.timed import plan_times
 from firsttouch.progress import Reporter
-from firsttouch.survey.tasks import all_tasks
+from firsttouch.survey.tasks import all_tasks, selected
 from firsttouch.tables import names_in
 from tests.support.contract import real_contract
 from tests.support.surveys import HOST as SURVEYED
@@ -31,7 +31,7 @@ def _parsed(command: str) -> list[Cell]:
     assert program == "firsttouch"
     options = full_parser().parse_args(words)
     if words[0] == "survey":
-        wanted = selected(options.experiment, options.set)
+        wanted = selected(options.experiment, settings_of(options.set))
         cells = [
             task.cell(SURVEYED) for task in all_tasks(SURVEYED) if wanted(task, task.cell(SURVEYED))
         ]
@@ -44,7 +44,8 @@ def _parsed(command: str) -> list[Cell]:
 
 def _timed(request: Request) -> list[Cell]:
     """Return the cells that `lab --time` measures of each arm, but those that are always there."""
-    timed = plan_times(request, request.release, real_contract())
+    with mock.patch("firsttouch.lab.timed.check_kvm"):
+        timed = plan_times(request, request.release, real_contract())
     return [cell for cell in timed.plan.cells if cell.arm in request.arms]
 
 

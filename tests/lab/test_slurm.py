@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from firsttouch.errors import HostError, UserError
+from firsttouch.errors import HostError
 from firsttouch.lab import run as run_module
 from firsttouch.lab.plan import TASK
-from firsttouch.lab.run import check_slurm, run_on_nodes, share_of_task
+from firsttouch.lab.run import run_on_nodes, share_of_task
 from firsttouch.progress import Reporter
 
 
@@ -28,14 +28,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setattr(run_module, "_POLL_ARRAY", 0.01)
     return folder
-
-
-def test_a_host_without_slurm_is_told_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="sbatch is not on PATH"):
-        check_slurm()
 
 
 def test_an_interrupt_cancels_the_array(

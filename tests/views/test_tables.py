@@ -111,16 +111,6 @@ def test_a_name_of_others_is_printed_as_it_is_and_ends_nothing(tmp_path: Path, n
     assert seen.replace("\n", "\N{REPLACEMENT CHARACTER}") in text
 
 
-def test_parameters_that_are_sizes(tmp_path: Path) -> None:
-    folder = made_results.experiments(tmp_path)
-    file = folder / "openjdk-pretouch.toml"
-    file.write_text(file.read_text().replace('heap = "512M"', 'heap = ["256M", "512M"]'))
-    results = made_results.plan(folder, ["openjdk-pretouch"], java="21", collector="g1")
-    dataset = made_results.dataset(tmp_path / "out", results, folder)
-    text = _printed(lambda console: print_dataset(dataset, console))
-    assert "heap 256 MiB" in text and "heap 512 MiB" in text
-
-
 def test_the_summary_has_the_distribution_over_layouts_and_none_of_one() -> None:
     catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock", "on"])
     of_layouts = {"stock": [200] * 4, "on": [100, 100, 100, 180]}
