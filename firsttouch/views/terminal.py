@@ -4,13 +4,28 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from firsttouch.progress import PipeConsole
 
 _WIDTH = 100
+
+
+class _Output(PipeConsole):
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Strip the blanks that end a line where a sentence wraps or a column is filled."""
+        segments = super().render(renderable, options)
+        if self.is_terminal:
+            return segments
+        text = "".join(segment.text for segment in segments if not segment.control)
+        return [Segment(re.sub(" +\n", "\n", text))]
 
 
 def output_console(*, aside: bool = False) -> Console:
@@ -19,7 +34,7 @@ def output_console(*, aside: bool = False) -> Console:
     COLUMNS sets the width, also when the output is not a terminal. It is
     standard output, or with `aside` standard error.
     """
-    console = PipeConsole(highlight=False, stderr=aside)
+    console = _Output(highlight=False, stderr=aside)
     asked = os.environ.get("COLUMNS", "").isdigit()
     if console.width > _WIDTH or not (console.is_terminal or asked):
         console.width = _WIDTH

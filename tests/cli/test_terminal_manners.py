@@ -103,7 +103,7 @@ def test_a_terminal_without_utf8_loses_characters_and_nothing_else(
         capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip().endswith(b"report.html")
+    assert done.stdout.rstrip().endswith(b"report.html") and b" \n" not in done.stdout
     assert b"?" in done.stdout
 
 
