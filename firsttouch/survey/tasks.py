@@ -73,7 +73,6 @@ def all_tasks(host: Host) -> list[Task]:
 def selected(
     experiments: Collection[str], settings: Mapping[str, Collection[str]]
 ) -> Callable[[Task, Cell], bool]:
-    """Return which tasks are of the experiments, all if there are none, and have the settings."""
     return lambda _, cell: (
         (not experiments or cell.experiment in experiments)
         and all(str(cell.params.get(name)) in values for name, values in settings.items())

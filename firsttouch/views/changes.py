@@ -35,7 +35,7 @@ from firsttouch.views.profile import (
     format_signed,
     function_tables,
 )
-from firsttouch.views.rows import cell_name
+from firsttouch.views.rows import cell_name, facts_of
 from firsttouch.views.tables import print_tables
 
 SCHEMA = 1
@@ -236,16 +236,14 @@ def _command(words: Sequence[str]) -> Iterator[str]:
 
 
 def _made(dataset: Dataset) -> Iterator[str]:
-    results = dataset.results()
-    for release in sorted({result.provenance.kernel_version for result in results}):
-        yield f"{BASE}: Linux {release}"
+    every = [facts_of(result.provenance) for result in dataset.results()]
+    yield from sorted({f"{BASE}: Linux {facts['kernel']}" for facts in every})
     files = {
         name: digest
-        for result in results
-        for name, digest in result.provenance.digests.items()
+        for facts in every
+        for name, digest in facts.items()
         if name.startswith(("patch ", "fragment "))
     }
     yield from (f"{name}: SHA-256 {digest[:16]}" for name, digest in files.items())
-    for what in ("qemu", "compiler"):
-        tools = {str(getattr(result.provenance, what)) for result in results}
-        yield from (tool.replace("emulator version ", "") for tool in sorted(tools))
+    yield from sorted({f"QEMU {facts['QEMU']}" for facts in every})
+    yield from sorted({facts["compiler"] for facts in every})

@@ -18,17 +18,15 @@ from firsttouch.analysis.measurement import Case, Measurement
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_number_of, format_value
 from firsttouch.tables import Json
-from firsttouch.views.rows import cell_name
+from firsttouch.views.rows import cell_name, facts_of
 from firsttouch.views.tables import Table, print_table, print_tables
 from firsttouch.views.terminal import heading, plain
 
 SCHEMA = 3
-# Names in a comparison of digests whose names in the provenance are other ones.
-_DIGESTS = {"kernel image": "kernel build", "QEMU": "QEMU's program"}
 # Differences that follow from another difference, and are not listed beside it.
 _FOLLOWS = {
     "kernel source": {"kernel"},
-    "kernel build": {"kernel", "kernel source", "compiler"},
+    "kernel image": {"kernel", "kernel source", "compiler"},
     "device tree": {"machine"},
     "initial RAM disk": {"ftbench", "init", "guest's commands"},
     "QEMU's program": {"QEMU"},
@@ -224,19 +222,15 @@ def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
 
 
 def _facts(measured: Measurement) -> dict[str, str]:
-    made = measured.result.provenance
-    commands = made.commands
-    digests = {
-        _DIGESTS.get(name, name): digest[:_SHORT] for name, digest in sorted(made.digests.items())
-    }
+    made, cell = measured.result.provenance, measured.result.cell
+    digests, commands = made.digests.values(), made.commands
     return {
-        "kernel": made.kernel_version,
-        "machine": measured.result.cell.machine,
-        "setting": measured.result.cell.setting or "none",
-        "kernel command line": made.boot,
-        "QEMU": made.qemu,
-        "compiler": made.compiler,
-        **digests,
+        "machine": cell.machine,
+        "setting": cell.setting or "none",
+        **{
+            name: value[:_SHORT] if value in digests else value
+            for name, value in facts_of(made).items()
+        },
         "guest's commands": (
             commands[0] if len(commands) == 1 else f"{len(commands)} cells in one guest"
         ),

@@ -14,6 +14,7 @@ from firsttouch.analysis.dataset import NOT_PUBLISHED, Dataset, Distribution, Ro
 from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment, Params, Value
+from firsttouch.lab.results import Provenance
 from firsttouch.quantities import format_change, format_size, format_value, parse_size
 from firsttouch.tables import Json
 from firsttouch.views.tables import Table, as_csv, markdown, markdown_cell, print_tables
@@ -180,6 +181,18 @@ def export(dataset: Dataset, form: str) -> str:
 def kernel_versions(cases: Sequence[Case]) -> str:
     arms = [measured for case in cases for measured in case.arms.values()]
     return ", ".join(sorted({each.result.provenance.kernel_version for each in arms}))
+
+
+# Digests of these names in a provenance have others for people.
+_DIGESTS = {"PMU": "modelled PMU", "QEMU": "QEMU's program"}
+
+
+def facts_of(made: Provenance) -> dict[str, str]:
+    """Return what decided a result, by names for people, digests last."""
+    digests = {_DIGESTS.get(name, name): value for name, value in made.digests.items()}
+    qemu = made.qemu.removeprefix("QEMU emulator version ")
+    return {"kernel": made.kernel_version, "QEMU": qemu, "compiler": made.compiler,
+            "kernel command line": made.boot, **digests}  # fmt: skip
 
 
 def _tidy(dataset: Dataset) -> Iterator[tuple[str, ...]]:

@@ -44,7 +44,7 @@ def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) 
     ("changed", "differs"),
     [
         ({"machine": "cortex-a72", "digests": {"device tree": _OTHER}}, "machine"),
-        ({"digests": {"kernel image": _OTHER}}, "kernel build"),
+        ({"digests": {"kernel image": _OTHER}}, "kernel image"),
         # What explains another difference is reported instead of it.
         ({"digests": {"kernel source": _OTHER, "kernel image": "8" * 64}}, "kernel source"),
         ({"digests": {"ftbench": _OTHER, "initial RAM disk": "8" * 64}}, "ftbench"),

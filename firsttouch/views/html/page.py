@@ -30,6 +30,7 @@ from firsttouch.views.profile import case_title, function_tables
 from firsttouch.views.rows import (
     QUICK,
     by_experiment,
+    facts_of,
     gap_table,
     measuring_command,
     row_table,
@@ -53,8 +54,6 @@ _ORIGINS = (
 )
 # More values than this are only counted; results.jsonl has the value of each cell.
 _MOST = 12
-# Digests that have a clearer name for people.
-_NAMES = {"PMU": "modelled PMU", "QEMU": "QEMU's program"}
 
 
 @dataclass(frozen=True)
@@ -162,15 +161,9 @@ def _experiment(
 def origins(dataset: Dataset) -> Table:
     facts: dict[str, dict[str, None]] = {}
     for result in dataset.results():
-        made = result.provenance
-        qemu = made.qemu.removeprefix("QEMU emulator version ")
-        named = {"kernel": made.kernel_version, "QEMU": qemu, "compiler": made.compiler,
-                 "kernel command line": made.boot}  # fmt: skip
-        named |= {_NAMES.get(name, name): value for name, value in made.digests.items()}
-        # It differs for each cell, because it contains the cell's command.
-        named.pop("initial RAM disk", None)
-        for name, value in named.items():
-            if value:
+        for name, value in facts_of(result.provenance).items():
+            # That of each cell differs, because it contains the cell's command.
+            if value and name != "initial RAM disk":
                 facts.setdefault(name, {})[value] = None
     rows = [
         (name, value)
