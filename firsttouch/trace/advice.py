@@ -69,7 +69,7 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
         ns = max(times) if len(times) == 2 else None
         both = replace(both, memory=keep.memory + heap.memory, ns=ns)
         worth = LEAST * trace.faults < min(keep.likely, heap.likely)
-        if worth and both.likely > 1.1 * max(keep.saved, heap.likely):
+        if worth and both.likely > 1.1 * max(keep.likely, heap.likely):
             yield Advice(both, f"{BOTH} (glibc)", _with_policy(trace, variables), variables)
     # Where most of each huge page is touched. What is below /dev/shm has a mount's option.
     policy = f"{_THP}/shmem_enabled"

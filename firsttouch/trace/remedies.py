@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from firsttouch.trace.events import Mapped
@@ -114,6 +114,9 @@ class Replay:
         self.keeps = True, True
         # What a setting keeps; by block the pages that it has kept, and how many came back there.
         self._kept, self._reused, self._came_back = outcomes[KEEP], defaultdict[int, int](int), 0
+        # Of malloc's faults how many that saves, and others; the pages of each thread's heap.
+        self._saved = self._unsaved = 0
+        self._arenas: Counter[int] = Counter()
         # Whether munmap(2) was recorded of a large block.
         self._unmaps = False
         # Of shared memory: the blocks that this process has touched, by the time of their mapping,
@@ -186,7 +189,11 @@ class Replay:
                 block, number = divmod(large.start >> self.shift, self.block)
                 bit = 1 << number
             # Also a write of what was read first.
-            self._kept.saved += self._reused[block] & bit != 0
+            saved = self._reused[block] & bit != 0
+            self._saved += saved
+            self._unsaved += not saved
+            if part and part.path == _OF_THREAD:
+                self._arenas[part.start] += missing and not again
 
     def _take(self, block: int, bit: int, *, back: bool, new: bool) -> None:
         """Take a page, where it was before (`back`) or `new` for malloc(3), which keeps all.
@@ -302,6 +309,13 @@ class Replay:
                 self._close_heap(saved)
             else:
                 self._outcomes[name].saved += saved
+        # Threads may all use one heap, which has no huge pages, or each its own, as they come.
+        chance = max(self._unsaved - max(self._arenas.values()), 0) if self._arenas else 0
+        for outcome in (self._kept, self._outcomes[BOTH])[: 1 + bool(self._arenas)]:
+            outcome.saved += self._saved
+            outcome.chance += chance
+        self._saved = self._unsaved = 0
+        self._arenas.clear()
         self._kept.bring(-self._came_back - self._free)
         self._came_back = self._free = 0
         self._own.bring(-self._pages_there())
@@ -324,7 +338,7 @@ class Replay:
         for outcome, least in (
             (heap, saved - self.block + self._gap),
             (both, most - self.block),
-        ):
+        )[: 1 + (not self._arenas)]:
             least = most if certain else max(least, 0)
             outcome.saved += least
             outcome.chance += most - least

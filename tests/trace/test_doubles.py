@@ -161,7 +161,6 @@ def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
     file, null = tmp_path / "trace.data", 3 * PAGE
     twice = (sample(LOAD, null, 0), sample(STORE, null, 0), sample(STORE, null, 0))
     assert _kinds(file, mapping(AT, AT + PAGE), *twice) == {"no memory": 3}
-    assert find(Recording(file)).largest.faults == 0
     # Where it is not seen, mremap(2) may have moved memory there.
     assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0)) == {"first write": 1}
     seen = _SAYS_MAPPED | _SAYS_CALLS

@@ -179,11 +179,20 @@ def test_a_block_takes_the_pages_of_those_that_were_freed(
 
 
 def large_block(replay: Replay, first: int, pages: int) -> tuple[int, int]:
-    """Let malloc(3) map a block, which is no heap of a thread; return its limits."""
+    """Let malloc(3) map a block, a heap of a thread at 64 MiB or more; return its limits."""
     limits = first, first + pages
     replay.map(first * PAGE, limits[1] * PAGE, heap=False)
     replay.begin(first * PAGE, mapped(limits), allocator=True)
     return limits
+
+
+def test_threads_share_a_heap_or_have_their_own() -> None:
+    outcomes = new_outcomes()
+    replay = Replay(outcomes, PAGE)
+    for first, pages in ((1 << 20, 300), (2 << 20, 300), (1, 50)):
+        touched(replay, large_block(replay, first, pages))
+    replay.close()
+    assert {(outcomes[name].saved, outcomes[name].chance) for name in (KEEP, BOTH)} == {(0, 350)}
 
 
 def test_a_block_that_moves_keeps_its_pages_and_takes_others() -> None:
@@ -195,11 +204,12 @@ def test_a_block_that_moves_keeps_its_pages_and_takes_others() -> None:
             replay.give_back(PAGE, 101 * PAGE, "munmap")
     replay.move(1000 * PAGE, 40 * PAGE, 5000 * PAGE, 200 * PAGE)
     touched(replay, (5040, 5200))
-    assert kept.saved == 100
     # Of one that shrinks the end is free, and what is freed where it was is not malloc's.
     for first, end in ((5100, 5200), (1000, 1040)):
         replay.give_back(first * PAGE, end * PAGE, "munmap")
     assert kept.spare == 100
+    replay.close()
+    assert kept.saved == 100
 
 
 def test_a_block_with_freed_pages_is_cleared_before_it_is_read() -> None:
@@ -211,6 +221,7 @@ def test_a_block_with_freed_pages_is_cleared_before_it_is_read() -> None:
     for write in (False, True):
         for page in range(*limits):
             replay.touch(page, mapped(limits), write=write, missing=not write)
+    replay.close()
     assert outcomes[KEEP].saved == 10 + 20
 
 

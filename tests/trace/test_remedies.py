@@ -130,7 +130,6 @@ def test_faults_are_priced_by_a_short_survey_unless_it_is_left_out(
             assert traced.priced >= traced.fault_kinds["first write"]
             assert traced.basis == "out/prices.jsonl"
             assert "page faults, about" in " ".join(done.stderr.split())
-        # 16,384 pages are cleared.
         assert traced.system is not None and traced.system > 0.001
 
 

@@ -50,15 +50,6 @@ def test_other_code_at_the_same_pc_is_read_after_exec(
     assert sum(site.doubles for site in trace.sites if site.read.function == "touch") == 200
 
 
-def test_a_program_that_handles_its_own_faults_is_not_disturbed(
-    firsttouch: Firsttouch, trouble: Path
-) -> None:
-    trace = run_trace(firsttouch, "--", trouble, "segv")
-    # Each page faults twice, but the first time it had no access: both are writes.
-    assert trace.faults >= 2 * PAGES
-    assert not [site for site in trace.sites if site.read.function == "segv"]
-
-
 @pytest.mark.parametrize(("words", "status"), [(("exit", "7"), 7), (("signal", "15"), 143)])
 def test_the_exit_status_is_the_programs(
     firsttouch: Firsttouch, trouble: Path, words: tuple[str, str], status: int

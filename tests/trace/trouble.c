@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs that a recorder could disturb: trouble threads|fork|exec|segv|exit N|signal N|run|maps|
- * crowd|signals.
+ * Programs that a recorder could disturb: trouble threads|fork|exec|exit N|signal N|run|maps|crowd|
+ * signals.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -118,29 +118,6 @@ static void signals(void)
 	printf("%d\n", (int)nr_signals);
 }
 
-static volatile char *guarded;
-
-/* Makes the page accessible, so that the access is done again. */
-static void on_fault(int number, siginfo_t *info, void *context)
-{
-	char *at = info->si_addr;
-
-	(void)number;
-	(void)context;
-	mprotect(at - (size_t)at % page, page, PROT_READ | PROT_WRITE);
-}
-
-static void segv(void)
-{
-	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
-
-	sigaction(SIGSEGV, &action, NULL);
-	guarded = map_pages();
-	mprotect((void *)guarded, PAGES * page, PROT_NONE);
-	for (size_t i = 0; i < PAGES; i++)
-		guarded[i * page] = 1;
-}
-
 int main(int argc, char *argv[])
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -156,8 +133,6 @@ int main(int argc, char *argv[])
 		children();
 	else if (!strcmp(what, "exec"))
 		execl("/proc/self/exe", argv[0], "threads", NULL);
-	else if (!strcmp(what, "segv"))
-		segv();
 	else if (!strcmp(what, "exit"))
 		return atoi(argv[2]);
 	else if (!strcmp(what, "signal"))
