@@ -41,7 +41,7 @@ from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest, port_for
-from firsttouch.vm.qemu import RESULTS, board_arguments, console_archive, inputs, results_port
+from firsttouch.vm.qemu import board_arguments, console_archive, inputs, results_port
 
 # In the header of arm64's Image: Documentation/arch/arm64/booting.rst. QEMU unpacks gzip.
 _MAGIC, _MAGIC_AT, _GZIP = b"ARM\x64", 56, b"\x1f\x8b"
@@ -219,33 +219,38 @@ def _boot(guest: Guest, files: dict[str, Member], share: Path | None, *, is_shel
 
     Raises GuestError if the guest ends before the command.
     """
-    with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as folder:
-        disk, tree, results = (Path(folder, name) for name in ("initramfs", "tree", RESULTS))
-        with disk.open("wb") as file:
-            file.write(console_archive())
-            file.writelines(write_members(files))
-        tree.write_bytes(inputs(guest).blobs["device tree"])
-        # A guest ends with this process, however that ends.
+    # Files without names: nothing is left, however this process ends, and the guest ends with it.
+    with (
+        tempfile.TemporaryFile(buffering=0) as disk,
+        tempfile.TemporaryFile(buffering=0) as tree,
+        tempfile.TemporaryFile(buffering=0) as results,
+    ):
+        disk.write(console_archive())
+        disk.writelines(write_members(files))
+        tree.write(inputs(guest).blobs["device tree"])
+        given = [file.fileno() for file in (disk, tree, results)]
+        initrd, dtb, channel = (f"/dev/fd/{number}" for number in given)
         words: Sequence[str | Path] = [
             "setpriv", "--pdeathsig", "KILL", QEMU, *board_arguments(guest),
-            "-kernel", guest.image, "-initrd", disk, "-dtb", tree,
-            "-append", guest.command_line(), *results_port(guest, str(results)),
+            "-kernel", guest.image, "-initrd", initrd, "-dtb", dtb,
+            "-append", guest.command_line(), *results_port(guest, channel),
             "-serial", "mon:stdio" if is_shell else "stdio",
         ]  # fmt: skip
         # QEMU reads the keys from the terminal, Ctrl-C too.
-        done = subprocess.run(words, check=False, stdin=None if is_shell else subprocess.DEVNULL)
-        status, newline, changed = results.read_bytes().partition(b"\n")
-        if not newline:
-            if is_shell or done.returncode:
-                return done.returncode
-            raise GuestError("The guest ended before the command: see its messages above.")
-        if share and changed:
-            archive = Path(folder, "changed.tar")
-            archive.write_bytes(changed)
+        keys = None if is_shell else subprocess.DEVNULL
+        done = subprocess.run(words, check=False, stdin=keys, pass_fds=given)
+        status, newline, changed = results.read().partition(b"\n")
+    if not newline:
+        if is_shell or done.returncode:
+            return done.returncode
+        raise GuestError("The guest ended before the command: see its messages above.")
+    if share and changed:
+        with tempfile.NamedTemporaryFile(buffering=0) as archive:
+            archive.write(changed)
             # Several archives, if the names do not fit into one command.
-            words = ["--ignore-zeros", "--no-same-owner", "-f", archive, "-C", share.resolve()]
+            words = ["--ignore-zeros", "--no-same-owner", "-f", archive.name, "-C", share.resolve()]
             output(["tar", "-x", *words])
-        return int(status)
+    return int(status)
 
 
 def _doctor(_options: argparse.Namespace, _reporter: Reporter) -> int:

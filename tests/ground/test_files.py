@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.errors import HostError
-from firsttouch.files import check_writable, digest, digest_files, write_atomically
+from firsttouch.files import digest, digest_files, write_atomically
 
 
 def test_a_file_is_as_it_was_until_the_new_one_is_on_the_disk(
@@ -45,14 +44,6 @@ def test_a_write_that_fails_leaves_the_old_file_alone_and_names_it(
     assert error.value.filename == str(file)
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
-
-
-def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(HostError, match=r"cannot write to .*file/below .*--out"):
-        check_writable(tmp_path / "file/below")
-    check_writable(tmp_path / "new/folder")
-    assert list((tmp_path / "new/folder").iterdir()) == []
 
 
 def test_digests_are_of_names_and_contents_and_not_of_the_place(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from firsttouch.building.programs import BENCH, INIT, PMU
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import Kernel
-from firsttouch.cli.lab import forecast
+from firsttouch.cli.lab import forecast, print_plan
+from firsttouch.errors import HostError
 from firsttouch.lab.guests import Part, make_jobs
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.progress import Reporter
@@ -60,7 +61,7 @@ def test_each_release_has_its_line(firsttouch: Firsttouch, own_cache: Path) -> N
 
 
 def test_what_the_store_has_is_told_from_what_is_to_be_run(
-    configured_cache: Path, reporter: Reporter, tmp_path: Path
+    configured_cache: Path, reporter: Reporter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, source = make_plan(_REQUEST, "6.12", real_contract()), fake_source(tmp_path)
     assert forecast(plan, None) == forecast(plan, source) == (2, 2)
@@ -71,6 +72,9 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
     places |= {Kernel("stock"): stock, Kernel("changed"): changed}
     keep_outcome(make_jobs(plan, source, places)[0].key, {"commands": []})
     assert forecast(plan, source) == (0, 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a store"))
+    with pytest.raises(HostError, match="kernels cannot be built below"):
+        print_plan(_REQUEST, real_contract(), reporter)
 
 
 def test_the_list_has_experiments_machines_and_arms_with_their_titles(

@@ -23,10 +23,10 @@ from firsttouch.lab import outcomes
 from firsttouch.lab import run as run_module
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
-from firsttouch.lab.run import guests_at_once, run_guests
+from firsttouch.lab.run import run_guests
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, Json
-from firsttouch.vm.guest import MEMORY, Guest
+from firsttouch.vm.guest import Guest
 from tests.support.sources import fake_source
 
 # Runs a guest, given its key.
@@ -131,15 +131,6 @@ def test_the_guest_of_a_killed_process_runs_again_at_once() -> None:
         process.kill()
     assert held in execute(jobs)
     _check_all_is_there(jobs)
-
-
-@pytest.mark.parametrize(("cpus", "room", "at_once"), [(8, 100, 8), (8, 2.5, 2), (8, 0.1, 1)])
-def test_as_many_guests_as_cpus_and_memory_allow(
-    monkeypatch: pytest.MonkeyPatch, cpus: int, room: float, at_once: int
-) -> None:
-    monkeypatch.setattr(run_module, "processors", lambda: cpus)
-    monkeypatch.setattr(run_module, "available_memory", lambda: int(room * MEMORY))
-    assert guests_at_once(None) == at_once
 
 
 if __name__ == "__main__":

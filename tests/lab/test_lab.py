@@ -168,3 +168,17 @@ def test_an_interrupt_ends_all_guests_and_says_so(
     assert process.returncode == 130
     assert "interrupted" in said and "Traceback" not in said
     assert not _left_behind(str(firsttouch.directory))
+
+
+def test_a_command_that_is_killed_leaves_nothing(firsttouch: Firsttouch) -> None:
+    words = ("guest", "--arm", "stock", "--exec", "echo up; sleep 99")
+    process = firsttouch.start(*words, TMPDIR=str(firsttouch.directory))
+    assert process.stdout and process.stdout.readline() == "up\n"
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 30
+    while any(Path("/proc", child).exists() for child in children):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert children and not [*firsttouch.directory.iterdir()]

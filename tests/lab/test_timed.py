@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -21,6 +22,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.main import main
+from firsttouch.errors import HostError
 from firsttouch.files import digest, digest_file
 from firsttouch.lab import guests, timed
 from firsttouch.lab.guests import Places, parts_of
@@ -251,3 +253,6 @@ def test_a_dry_run_tells_the_time_by_arithmetic(
     said = capsys.readouterr().out
     assert "3 cells on each of stock, again and on: 10 rounds, 30 boots." in said
     assert not machine.booted
+    # A plan that this host cannot carry out is none.
+    with mock.patch.object(timed, "check_kvm", side_effect=HostError("no KVM")):
+        assert main([*_LAB, "--dry-run"]) == 2

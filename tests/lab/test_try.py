@@ -65,7 +65,9 @@ def test_a_patch_is_answered_per_fault_with_the_function(
     (flame,) = (tmp_path / "out/functions/tried").glob("more/profile-*.svg")
     assert f"Flame graph: {flame}" in printed
     # All of it is in the store.
-    assert tried(_PATCH) == printed
+    assert tried(_PATCH, "--fail-if", "instructions_kernel>0.5%") == printed
+    said = tried(_PATCH, "--fail-if", "instructions_kernel>0.3%", status=1)
+    assert "instructions_kernel +0.40 %, more than +0.3 % (populate store 4k 8 MiB)." in said
     assert len(ran) == 6
 
 
