@@ -190,7 +190,7 @@ _DIGESTS = {"PMU": "modelled PMU", "QEMU": "QEMU's program"}
 def facts_of(made: Provenance) -> dict[str, str]:
     """Return what decided a result, by names for people, digests last."""
     digests = {_DIGESTS.get(name, name): value for name, value in made.digests.items()}
-    qemu = made.qemu.removeprefix("QEMU emulator version ")
+    qemu = made.qemu.removeprefix("QEMU ").removeprefix("emulator version ")
     return {"kernel": made.kernel_version, "QEMU": qemu, "compiler": made.compiler,
             "kernel command line": made.boot, **digests}  # fmt: skip
 

@@ -29,6 +29,7 @@ def test_each_lab_command_can_be_planned(
 ) -> None:  # fmt: skip
     shutil.copytree(FAKE_LINUX, tmp_path / "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("firsttouch.lab.timed.check_kvm", lambda _: None)
     main(["--help"])
     # Of adding.md's commands the entries are examples, those of learned.md are of a past commit.
     pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("[!h]*/*.md")]
