@@ -79,8 +79,13 @@ EVERY = "every"
 def patches_of(release: Release, series: str = "") -> list[Patch]:
     """Return the patches for `release`, in order: of all series not `alone`, of one or of EVERY.
 
-    A patch without files and without a hook for the release is left out.
+    A patch without files and without a hook for the release is left out. Raises UserError for a
+    release without hooks.
     """
+    if not any(release.hooks.glob("*.patch")):
+        raise UserError(
+            f"linux/ has no hooks for {release.name}: choose `--arm stock`, or another release."
+        )
     wanted = {series}
     if series in ("", EVERY):
         wanted = {name for name, each in all_series().items() if series == EVERY or not each.alone}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What kernels are built from, and for: releases and architectures.
 
-A release that the series has hooks for is linux/hooks/RELEASE/source.toml, an architecture of
-kernels and guests architectures/NAME.toml. Other modules pass its name, and ask here for what
-differs.
+A release is linux/hooks/RELEASE/source.toml, with hooks beside it unless it is only measured as
+stock; an architecture of kernels and guests is architectures/NAME.toml. Other modules pass its
+name, and ask here for what differs.
 """
 
 from __future__ import annotations
@@ -88,12 +88,14 @@ class Release:
         return LINUX / "hooks" / self.name
 
 
-def release_names() -> list[str]:
-    """Return the names of the releases that have hooks, oldest first."""
-    # A folder with any other name, such as a work in progress, is not a release.
-    files = (LINUX / "hooks").glob("*/source.toml")
-    names = [name for file in files if re.fullmatch(r"\d+(\.\d+)+", name := file.parent.name)]
-    return sorted(names, key=version_of)
+def release_names(*, stock: bool = False) -> list[str]:
+    """Return the names of the releases that have hooks, or of all that `stock` is built of.
+
+    Oldest first. A folder with any other name, such as a work in progress, is not a release.
+    """
+    beside = "source.toml" if stock else "*.patch"
+    names = {file.parent.name for file in (LINUX / "hooks").glob(f"*/{beside}")}
+    return sorted(filter(re.compile(r"\d+(\.\d+)+").fullmatch, names), key=version_of)
 
 
 def version_of(name: str) -> tuple[int, ...]:
@@ -101,7 +103,7 @@ def version_of(name: str) -> tuple[int, ...]:
 
 
 def load_release(name: str) -> Release:
-    releases = release_names()
+    releases = release_names(stock=True)
     if name not in releases:
         known = ", ".join(releases)
         raise UserError(f"unknown release {name!r}: use one of {known}, or a tree by --source.")

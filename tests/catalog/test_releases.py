@@ -24,12 +24,15 @@ def hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("6.12", "6.6", "10.0", "work-in-progress"):
         (tmp_path / "hooks" / name).mkdir(parents=True)
         (tmp_path / "hooks" / name / "source.toml").write_text(_SOURCE)
+        (tmp_path / "hooks" / name / "a.patch").touch()
     return tmp_path / "hooks"
 
 
 def test_releases_are_in_the_order_of_their_versions(hooks: Path) -> None:
     assert release_names() == ["6.6", "6.12", "10.0"]
-    assert load_release("6.12").suites == ("trixie",)
+    (hooks / "6.6/a.patch").unlink()
+    assert release_names() == ["6.12", "10.0"]
+    assert load_release("6.6").suites == ("trixie",)
 
 
 def test_an_unknown_release_has_its_nearest_named(hooks: Path) -> None:
