@@ -25,6 +25,7 @@ from firsttouch.vm.guest import Counts
 # not see: that may be a miss, and with LRU cause another. An old QEMU always hides a few at the
 # kernel's ticks.
 _SEEN_PER_UNSEEN = 10_000
+_HIDDEN = "QEMU did not show the addresses of all accesses"
 _WHOLE_TICKS = (
     "QEMU runs one CPU at a time, for a whole tick: no CPU waits for a lock that another holds"
 )
@@ -64,11 +65,11 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
             if cached := _caches(table):
                 hidden = _hidden(table, result.counts)
                 misses.update({name: cached[name] for name in cached if name.endswith("_misses")})
-                unseen += sum(hidden)
-                if sum(hidden) * _SEEN_PER_UNSEEN <= cached["l1d_accesses"]:
+                unseen += hidden
+                if hidden * _SEEN_PER_UNSEEN <= cached["l1d_accesses"]:
                     counted |= cached
                 else:
-                    missing.update(dict.fromkeys(cached, _why_hidden(*hidden)))
+                    missing.update(dict.fromkeys(cached, _HIDDEN))
             for name, value in counted.items():
                 metrics[name] = metrics.get(name, 0) + value
     _combine(metrics, missing, result.cell.cpus)
@@ -159,18 +160,11 @@ def _caches(region: Fields) -> dict[str, int]:
     }
 
 
-def _hidden(region: Fields, counts: Counts) -> tuple[int, int]:
-    """Return the DC ZVA instructions, and the other accesses, that the caches did not see."""
+def _hidden(region: Fields, counts: Counts) -> int:
+    """Return the accesses that the caches did not see, DC ZVA instructions among them."""
     modelled = "dc_zva_lines" not in counts.not_modelled
     names = ("dc_zva_unplaced" if modelled else "dc_zva", "untranslated_accesses")
-    unplaced, lost = (sum(mode.take(name, int) for mode in _modes(region)) for name in names)
-    return unplaced, lost
-
-
-def _why_hidden(unplaced: int, lost: int) -> str:
-    if unplaced:
-        return f"QEMU did not show the addresses of {unplaced:,} DC ZVA instructions"
-    return f"QEMU did not show the address of {lost:,} accesses"
+    return sum(mode.take(name, int) for name in names for mode in _modes(region))
 
 
 def _modes(region: Fields) -> tuple[Fields, Fields]:

@@ -42,20 +42,22 @@ def test_counting_alone_gives_no_cache_metrics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "not_modelled", "words"),
+    ("changed", "not_modelled"),
     [
-        ({"dc_zva": 5}, ["dc_zva_lines"], "the addresses of 5 DC ZVA instructions"),
-        ({"dc_zva": 5, "dc_zva_unplaced": 2}, [], "the addresses of 2 DC ZVA"),
-        ({"untranslated_accesses": 7}, [], "the address of 7 accesses"),
+        ({"dc_zva": 5}, ["dc_zva_lines"]),
+        ({"dc_zva": 5, "dc_zva_unplaced": 2}, []),
+        ({"untranslated_accesses": 7}, []),
     ],
 )
 def test_what_was_not_seen_is_absent_and_not_zero(
-    changed: Mapping[str, Json], not_modelled: Sequence[str], words: str
+    changed: Mapping[str, Json], not_modelled: Sequence[str]
 ) -> None:
     measured = _measure(make_region(changed), not_modelled=not_modelled)
     assert measured.metrics["instructions_user"] == 3
     assert not _CACHES & measured.metrics.keys()
-    assert all(words in measured.missing[name] for name in _CACHES)
+    # One reason without a number, so that cells share a row of what is not available.
+    words = "QEMU did not show the addresses of all accesses"
+    assert {measured.missing[name] for name in _CACHES} == {words}
 
 
 def test_a_few_unseen_of_many_do_not_matter() -> None:
