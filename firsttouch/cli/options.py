@@ -31,8 +31,9 @@ _LEAST = 128 << 20
 _DEFAULT = re.compile(r"\(default ([^\s)]+)\)$")
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
+_RELEASES = ", ".join(release_names(stock=True))
 SOURCE = f"""
---release R...        a kernel release, {", ".join(release_names(stock=True))} (default: {DEFAULT_RELEASE})
+--release R...        a kernel release, {_RELEASES} (default: {DEFAULT_RELEASE})
 --source TREE         your own kernel source, patched with the hooks of the closest release
 """
 ARM = "--arm NAME...  an arm of arms/ (default: the experiment's arms)"

@@ -24,9 +24,8 @@ class ResultSet:
 
     `measure` is the command after `firsttouch`, without its release; `options` has more of it
     for some releases. `commit` is the project's commit that was measured. The page shows the
-    `metrics` of each experiment, with commas between them. Arms are compared with `base`
-    (default: the first). With `changes` the page has other arms only in per cent of it, the
-    cases with the most of the first metric, and the sum of all.
+    `metrics` of each experiment, with commas between them. With `changes` it has other arms than
+    the first in per cent of it, the cases with the most of the first metric, and the sum of all.
     """
 
     name: str
@@ -35,7 +34,6 @@ class ResultSet:
     measure: str
     options: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
-    base: str = ""
     changes: bool = False
 
     def file(self, release: str, folder: Path = EVIDENCE) -> Path:

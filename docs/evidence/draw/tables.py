@@ -53,30 +53,42 @@ def page(of: ResultSet, folder: Path = EVIDENCE) -> str:
     if any(profiles_of(case) for case in datasets[0].cases):
         lines += _functions(of, datasets)
     else:
-        for dataset in datasets:
-            lines += _release(of, dataset)
+        found: dict[str, dict[str, Table]] = {}
+        for release, dataset in zip(of.releases, datasets, strict=True):
+            for title, table in _tables(of, dataset):
+                found.setdefault(title, {})[release] = table
+        for title, tables in found.items():
+            lines += _sections(title, tables)
     return document(of.name, f". Measured at commit {of.commit} by:", lines)
 
 
-def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
-    release = dataset.platforms()[0].release
-    for experiment in dataset.catalog.experiments.values():
-        cases = [case for case in dataset.cases if case.experiment.name == experiment.name]
-        metrics = of.metrics.get(experiment.name, "").split(", ")
-        if not (cases and metrics[0]):
-            continue
+def _tables(of: ResultSet, dataset: Dataset) -> Iterator[tuple[str, Table]]:
+    for name, wanted in of.metrics.items():
+        metrics = wanted.split(", ")
+        cases = [case for case in dataset.cases if case.experiment.name == name]
         if missing := sorted({*metrics} - {row.metric for row in dataset.rows}):
-            raise UserError(f"{of.name}: {experiment.name} has no {missing[0]}: correct sets.toml.")
-        names = [experiment.name, *metrics[: len(metrics) == 1]]
-        of_what = ", ".join(f"`{name}`" for name in names)
-        yield from ("", f"## {experiment.title} ({release}, {of_what})", "")
-        if dataset.further:
-            rows = [row for row in dataset.rows if row.case in cases and row.metric in metrics]
-            yield from markdown(row_table(dataset, rows))
-        else:
-            yield from markdown(_cases(of, dataset, cases, metrics))
+            raise UserError(f"{of.name}: {name} has no {missing[0]}: correct sets.toml.")
+        names = ", ".join(f"`{each}`" for each in [name, *metrics[: len(metrics) == 1]])
+        rows = [row for row in dataset.rows if row.case in cases and row.metric in metrics]
+        table = row_table(dataset, rows) if dataset.further else _cases(of, dataset, cases, metrics)
+        yield f"{cases[0].experiment.title} ({names})", table
     if spread := spread_table(dataset):
-        yield from ("", f"## {spread.title} ({release})", "", *markdown(spread))
+        yield spread.title, spread
+
+
+def _sections(title: str, tables: Mapping[str, Table]) -> Iterator[str]:
+    """Yield the tables of releases: as one, side by side, if they have a row for each cell."""
+    if len(tables) > 1 and all(not table.more and table.names == 1 for table in tables.values()):
+        figures: dict[str, dict[str, str]] = {}
+        for release, table in tables.items():
+            heads = [f"{release}, {head}" for head in table.head[1:]]
+            for cell, *of in table.rows:
+                figures[cell] = figures.get(cell, {}) | dict(zip(heads, of, strict=True))
+        heads = [*dict.fromkeys(head for of in figures.values() for head in of)]
+        rows = [[cell, *(of.get(head, "") for head in heads)] for cell, of in figures.items()]
+        tables = {"": Table("", ["cell", *heads], rows)}
+    for release, table in tables.items():
+        yield from ("", f"## {title}{f', {release}' if release else ''}", "", *markdown(table))
 
 
 def _cases(of: ResultSet, dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str]) -> Table:
@@ -84,7 +96,7 @@ def _cases(of: ResultSet, dataset: Dataset, cases: Sequence[Case], metrics: Sequ
     found = {(id(row.case), row.metric): row.arms for row in dataset.rows}
     figures = {id(case): [found.get((id(case), name), {}) for name in metrics] for case in cases}
     cases = [case for case in cases if any(figures[id(case)])]
-    arms = sorted(dataset.arms(cases), key=lambda arm: arm != of.base)
+    arms = dataset.arms(cases)
     together: Sequence[str] = ()
     if of.changes:
         together = (f"all {len(cases)}", "median change", "largest")[: 3 if len(arms) > 1 else 1]
