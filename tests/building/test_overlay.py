@@ -139,6 +139,11 @@ def test_each_new_file_and_hook_is_in_one_patch_that_says_why(name: str) -> None
         assert len(patch.message.split()) >= 20, patch.name
 
 
+def test_a_release_without_hooks_has_no_changed_kernel() -> None:
+    with pytest.raises(UserError, match=r"linux/ has no hooks for 6\.1: choose `--arm stock`"):
+        overlay.patches_of(load_release("6.1"))
+
+
 @pytest.mark.parametrize("series", overlay.all_series())
 def test_each_series_has_patches_and_a_cover_letter_if_they_are_many(series: str) -> None:
     count = max(len(overlay.patches_of(load_release(name), series)) for name in release_names())
