@@ -79,16 +79,12 @@ EVERY = "every"
 def patches_of(release: Release, series: str = "") -> list[Patch]:
     """Return the patches for `release`, in order: of all series not `alone`, of one or of EVERY.
 
-    A patch without files and without a hook for the release is left out. Raises UserError for a
-    release without hooks.
+    A patch without files and without a hook for the release is left out.
     """
     if not any(release.hooks.glob("*.patch")):
-        raise UserError(
-            f"linux/ has no hooks for {release.name}: choose `--arm stock`, or another release."
-        )
-    wanted = {series}
-    if series in ("", EVERY):
-        wanted = {name for name, each in all_series().items() if series == EVERY or not each.alone}
+        raise UserError(f"linux/ has no hooks for {release.name}: choose `--arm stock`.")
+    every = all_series().items()
+    wanted = {n for n, each in every if series in (n, EVERY) or not (series or each.alone)}
     listed = [read(entry, Patch) for entry in read_toml(LINUX / "series.toml").tables("patch")]
     return [
         patch

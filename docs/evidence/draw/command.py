@@ -52,8 +52,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _write(name: str, text: str) -> None:
     file = REPOSITORY / name
-    changed = not file.exists() or text != file.read_text("utf-8")
-    if changed:
+    if changed := not file.exists() or text != file.read_text("utf-8"):
         write_atomically(file, text)
     print(f"{name}: {'written' if changed else 'unchanged'}", flush=True)
 

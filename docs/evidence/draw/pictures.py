@@ -13,11 +13,9 @@ from firsttouch.trace.page import trace_picture
 from firsttouch.trace.reading import Reading, read_recording
 from firsttouch.views.html.page import figure_files, flame_graphs
 
-_FOLDER = "docs/pictures"
 _RECORDINGS = REPOSITORY / "tests/data/trace"
 # How the names of the figures begin that are shown of `make lab`.
 _SHOWN = ("fault-timeline", "populate")
-_TRACED = "known"
 
 
 def draw() -> dict[str, str]:
@@ -27,9 +25,9 @@ def draw() -> dict[str, str]:
     files = {file: text for file, text in figures.items() if file.startswith(_SHOWN)}
     (files["profile.svg"],) = flame_graphs(sets["functions-stores"].dataset("7.3")).values()
     with tempfile.TemporaryDirectory() as folder:
-        read = recorded(_TRACED, Path(folder))
+        read = recorded("known", Path(folder))
         files["trace.svg"] = trace_picture(read.trace, read.totals, read.symbols)
-    return {f"{_FOLDER}/{file}": text for file, text in files.items()}
+    return {f"docs/pictures/{file}": text for file, text in files.items()}
 
 
 def recorded(name: str, root: Path) -> Reading:

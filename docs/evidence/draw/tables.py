@@ -43,13 +43,7 @@ def page(of: ResultSet, folder: Path = EVIDENCE) -> str:
     lines = [""]
     for release, dataset in zip(of.releases, datasets, strict=True):
         command = shlex.join(["firsttouch", *of.arguments(release)])
-        used = {
-            result.provenance.qemu.partition(" (")[0].replace(" emulator version", "")
-            for result in dataset.results()
-        }
-        lines += [
-            f"- Linux {kernel_versions(dataset.cases)}, {', '.join(sorted(used))}: `{command}`"
-        ]
+        lines.append(f"- Linux {kernel_versions(dataset.cases)}: `{command}`")
     if any(profiles_of(case) for case in datasets[0].cases):
         lines += _functions(of, datasets)
     else:
@@ -121,8 +115,8 @@ def _together(values: Sequence[Mapping[str, float]], base: str, arm: str) -> Seq
     if arm == base:
         return format_value(before), "", ""
     changes = [change_percent(each[base], each[arm]) or 0 for each in values if arm in each]
-    each = (change_percent(before, after) or 0, statistics.median(changes), max(changes))
-    return [_signed(change) for change in each]
+    of_all = change_percent(before, after) or 0
+    return [*map(_signed, (of_all, statistics.median(changes), max(changes)))]
 
 
 def _name(case: Case, dataset: Dataset) -> str:
