@@ -70,7 +70,8 @@ def test_sets_are_measured_by_their_commands_and_drawn(
     text = page(sets["one"], tmp_path)
     assert "Measured at commit abc by:" in text
     assert "`firsttouch lab --release 7.3 --experiment populate --layouts 1`" in text
-    assert "| cell | page_faults, stock | page_faults, on | instructions_kernel, stock |" in text
+    assert "| cell | 6.12, page_faults, stock | 6.12, page_faults, on | 6.12, instr" in text
+    assert text.count("\n## ") == 1
     assert "(-50.00 %)" in text
     assert "\n| all 1 | " in page(sets["two"], tmp_path)
 
