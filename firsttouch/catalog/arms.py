@@ -25,7 +25,7 @@ BASE = "stock"
 CONTROL = "again"
 Shape = Literal[
     "circle", "square", "diamond", "up", "down", "right", "left", "cross", "plus", "star",
-    "hourglass", "bow", "hexagon", "house", "kite",
+    "hourglass", "bow", "hexagon", "house",
 ]  # fmt: skip
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
 
