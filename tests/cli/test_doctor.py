@@ -40,26 +40,29 @@ def laboratory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _tools(folder: Path, names: Iterable[str], installed: Iterable[str] = ()) -> Path:
-    """Return a PATH with tools of these names, and a dpkg that has packages `installed`."""
+def _tools(folder: Path, names: Iterable[str], links: Iterable[str] = (), **scripts: str) -> Path:
+    """Return a PATH with tools of these names, of the host, and scripts; dpkg has no package."""
     tools = folder / "bin"
     tools.mkdir()
-    for name in _USED_BY_SETUP:
+    for name in (*_USED_BY_SETUP, *links):
         path = shutil.which(name)
         assert path, f"{name} is missing"
         (tools / name).symlink_to(path)
-    listed = "|".join(installed) or "-"
-    scripts = {
-        "gcc": f"echo {tools}/libc.a",
-        "apt-get": "exit 1",
-        "dpkg-query": f'case "$4" in {listed}) echo installed ;; *) exit 1 ;; esac',
-        **dict.fromkeys(names, "exit 0"),
-    }
-    for name, script in scripts.items():
+    fixed = {"gcc": f"echo {tools}/libc.a", "apt-get": "exit 1", "dpkg-query": "exit 1"}
+    for name, script in {**fixed, **dict.fromkeys(names, "exit 0"), **scripts}.items():
         (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
     (tools / "libc.a").touch()
     return tools
+
+
+def _setup(
+    folder: Path, tools: Path, *words: str, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*before, "/bin/sh", "./setup", *words], cwd=folder, env={"PATH": str(tools)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
 def _doctor(laboratory: Path, tools: Path) -> subprocess.CompletedProcess[str]:
@@ -127,13 +130,10 @@ def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(
     tmp_path: Path, words: str, missing: str, lock: str
 ) -> None:
     """uv is replaced by a fake; the test checks what it is asked for."""
-    tools = _tools(tmp_path, ("make",))
+    links = ("cat", "rm", "mkdir", "sha256sum", "cut", "flock")
+    tools = _tools(tmp_path, ("make",), links, uv='echo "$@" >>asked\nmkdir -p .venv')
     (tools / "dpkg-query").unlink()
     (tools / "python3").unlink()
-    for name in ("cat", "rm", "mkdir", "sha256sum", "cut", "flock"):
-        (tools / name).symlink_to(str(shutil.which(name)))
-    (tools / "uv").write_text('#!/bin/sh\necho "$@" >>asked\nmkdir -p .venv\n')
-    (tools / "uv").chmod(0o755)
     # Off Debian there may be no python3 where Debian has it.
     script = (REPOSITORY / "setup").read_text().replace("/usr/bin/python3", "/nowhere/python3")
     (tmp_path / "setup").write_text(script)
@@ -141,13 +141,7 @@ def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(
     for name in ("requirements.lock", "requirements-user.lock", "pyproject.toml"):
         shutil.copy(REPOSITORY / name, tmp_path)
 
-    def setup(*words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*before, "/bin/sh", "./setup", *words], cwd=tmp_path, env={"PATH": str(tools)},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-
-    done = setup(*words.split())
+    done = _setup(tmp_path, tools, *words.split())
     assert done.returncode == 0, done.stderr
     assert f"missing, by Debian's names: {missing}\n" in done.stderr
     assert done.stdout.endswith(f'PATH="{tmp_path}/.venv/bin:$PATH" && firsttouch --help\n')
@@ -159,7 +153,7 @@ def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(
     # What is there is enough, also where nobody can write; root writes anywhere unless it cannot.
     tmp_path.chmod(0o555)
     cannot = [str(shutil.which("setpriv")), "--inh-caps=-all", "--bounding-set=-all"]
-    done = setup("venv", before=cannot if os.geteuid() == 0 else ())
+    done = _setup(tmp_path, tools, "venv", before=cannot if os.geteuid() == 0 else ())
     tmp_path.chmod(0o755)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -167,9 +161,6 @@ def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(
 @pytest.mark.parametrize("conflict", [True, False])
 def test_setup_removes_no_package(tmp_path: Path, conflict: bool) -> None:
     """apt is replaced by a fake, which is asked what it would remove and then to install."""
-    tools = _tools(tmp_path, ("make",))
-    for name in ("cat", "rm", "flock", "tr", "tail", "mkdir"):
-        (tools / name).symlink_to(str(shutil.which(name)))
     removes = "Remv gcc-multilib [4:12.2.0-3]" if conflict else "Inst qemu-system-arm (1)"
     scripts = {
         "id": "echo 0",
@@ -177,16 +168,11 @@ def test_setup_removes_no_package(tmp_path: Path, conflict: bool) -> None:
         # It does not answer when a service is asked for.
         "systemctl": "exit 1",
     }
-    for name, script in scripts.items():
-        (tools / name).unlink(missing_ok=True)
-        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
-        (tools / name).chmod(0o755)
+    links = ("cat", "rm", "flock", "tr", "tail", "mkdir")
+    tools = _tools(tmp_path, ("make",), links, **scripts)
     shutil.copy(REPOSITORY / "setup", tmp_path)
     (tmp_path / "packages.list").write_text(_PACKAGES)
-    done = subprocess.run(
-        ["/bin/sh", "./setup", "lab"], cwd=tmp_path, env={"PATH": str(tools)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = _setup(tmp_path, tools, "lab")
     asked = (tmp_path / "asked").read_text().splitlines()
     installing = [line for line in asked if line.startswith("install") and " -s " not in line]
     if conflict:

@@ -124,13 +124,7 @@ def test_no_color_is_respected(extra: dict[str, str], colored: bool) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(
-    ("module", "line"),
-    [
-        ("typing", "doctor"),
-        ("jinja2", "report out"),
-    ],
-)
+@pytest.mark.parametrize(("module", "line"), [("typing", "doctor"), ("jinja2", "report out")])
 def test_a_signal_during_the_imports_is_one_line(
     tmp_path: Path, module: str, line: str, number: signal.Signals
 ) -> None:
@@ -148,9 +142,8 @@ def test_an_interrupted_command_says_so_and_claims_nothing_more(
     tools = tmp_path / "bin"
     tools.mkdir()
     # doctor waits for this program, which interrupts its parent and keeps running.
-    (tools / "uname").write_text(
-        f"#!/bin/sh\nkill -{int(number)} $(cat {tmp_path}/pid)\nsleep 60\n"
-    )
+    script = f"#!/bin/sh\nkill -{int(number)} $(cat {tmp_path}/pid)\nsleep 60\n"
+    (tools / "uname").write_text(script)
     (tools / "uname").chmod(0o755)
     script = f"echo $$ >{shlex.quote(str(tmp_path / 'pid'))}; exec {shlex.join(COMMAND)} doctor"
     done = subprocess.run(

@@ -100,14 +100,8 @@ def test_folios_that_are_given_back_stay_on_the_lists_of_the_cpu(
 @pytest.mark.parametrize(("page", "most"), [("4k", 0.4), ("64k", 1.02)])
 def test_fault_around_leaves_large_folios_alone(page: str, most: float, tmp_path: Path) -> None:
     """Each look at an entry of a contiguous range reads all 16."""
-    request = Request(
-        experiments=("shared",),
-        arms=("stock", "off"),
-        settings={
-            "processes": ("1",), "by": ("store",), "memory": ("memfd",), "page": (page,),
-            "part": ("touch",),
-        },
-        out=tmp_path,
-    )  # fmt: skip
+    fixed = {"processes": "1", "by": "store", "memory": "memfd", "page": page, "part": "touch"}
+    wanted = {name: (value,) for name, value in fixed.items()}
+    request = Request(experiments=("shared",), arms=("stock", "off"), settings=wanted, out=tmp_path)
     (counts,) = _kernel(request).values()
     assert counts["off"] <= most * counts["stock"]

@@ -90,8 +90,7 @@ def draw() -> str:
             said.append(f"{metric_words(count)} of `{cell}`: {values} ({percent})")
         title = f"[{change.title}](history/{change.name}.patch)"
         lines.append([title, change.source, "; ".join(said), change.agreed])
-    head = ("change", "source", "counted", "agrees")
-    table = markdown(Table("", head, lines, names=4))
+    table = markdown(Table("", ("change", "source", "counted", "agrees"), lines, names=4))
     return document("history-counts", ".", ["", *table])
 
 
