@@ -31,9 +31,8 @@ _LEAST = 128 << 20
 _DEFAULT = re.compile(r"\(default ([^\s)]+)\)$")
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
-_RELEASES = ", ".join(release_names(stock=True))
 SOURCE = f"""
---release R...        a kernel release, {_RELEASES} (default: {DEFAULT_RELEASE})
+--release R...        a kernel release of linux/hooks/ (default: {DEFAULT_RELEASE})
 --source TREE         your own kernel source, patched with the hooks of the closest release
 """
 ARM = "--arm NAME...  an arm of arms/ (default: the experiment's arms)"
@@ -137,7 +136,7 @@ def _completed(option: str, parsed_args: argparse.Namespace, **_: object) -> Col
     experiments = map(load_experiment, names)
     match option:
         case "release":
-            return release_names()
+            return release_names(stock=True)
         case "feature":
             return all_series()
         case "metric":
