@@ -29,7 +29,8 @@ def make_result(
     cell = Cell("6.12", arm, machine, experiment, params, profile=profile)
     line: dict[str, Json] = {"metrics": dict(metrics or {}), "unavailable": dict(unavailable or {})}
     counts = None if regions is None else Counts(tuple(regions), tuple(not_modelled))
-    made = Provenance("6.12.1", "QEMU emulator version 7.2", "gcc 12", {"QEMU": "q" * 64}, "console=ttyAMA0",
+    qemu = "QEMU emulator version 7.2"
+    made = Provenance("6.12.1", qemu, "gcc 12", {"QEMU": "q" * 64}, "console=ttyAMA0",
                       ("/ftbench populate",), cell.command())  # fmt: skip
     return Result(f"key of {cell.title}", cell, (line,), counts, made)
 
