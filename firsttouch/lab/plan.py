@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from firsttouch.building.overlay import patches_of
 from firsttouch.catalog.arms import BARE, BASE, CONTROL, Arm, Setting, load_arm, matrix_settings
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import (
@@ -21,7 +22,7 @@ from firsttouch.catalog.experiments import (
     load_catalog,
     load_experiment,
 )
-from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE
+from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_release, release_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import ARMS, EXPERIMENTS
@@ -146,6 +147,8 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
                 )
         arms = asked or [load_arm(arm) for arm in dict.fromkeys(experiment.arms)]
         for arm in arms:
+            if arm.kernel.kind.endswith("changed") and release not in release_names():
+                patches_of(load_release(release))  # refuses it
             if arm.kernel.kind == "debian" and (experiment.file_size or experiment.root):
                 raise UserError(
                     f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
