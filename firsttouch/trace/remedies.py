@@ -327,14 +327,14 @@ class Replay:
     def _close_heap(self, saved: int) -> None:
         """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
 
-        Its first 2 MiB have small pages. If that is enough for all, it is certain. The first
-        huge page begins up to 2 MiB behind them, by chance, whatever `saved` has met.
+        Its first 2 MiB have small pages. If that is enough for all, of one thread, it is certain.
+        The first huge page begins up to 2 MiB behind them, by chance, whatever `saved` has met.
         """
         heap, both = self._outcomes[HEAP], self._outcomes[BOTH]
         small = min(self._malloc_most, self.block)
         left = small + (self._malloc_most - small) // self.block
         most = max(self._malloc_faults - left, saved)
-        certain = self._malloc_most < self.block
+        certain = self._malloc_most < self.block and not self._arenas
         for outcome, least in (
             (heap, saved - self.block + self._gap),
             (both, most - self.block),
