@@ -28,7 +28,7 @@ from firsttouch.views.tables import Table, markdown
 
 # Rows of a set with `changes`, and functions with fewer instructions per fault share one.
 _MOST = 5
-_LEAST = 80
+_LEAST = 100
 
 
 def document(title: str, said: str, lines: Iterable[str]) -> str:
