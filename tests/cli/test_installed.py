@@ -84,7 +84,7 @@ def installed() -> Iterator[Installed]:
     # pytest's own folders are closed to other users.
     with tempfile.TemporaryDirectory(prefix="firsttouch-installed-") as scratch:
         top = Path(scratch)
-        top.chmod(0o755)
+        top.chmod(0o777)
         environment, home = top / "my tools/env", top / "my home"
         venv.create(environment, symlinks=True, with_pip=False)
         (packages,) = environment.glob("lib/python3*/site-packages")
@@ -142,7 +142,7 @@ def test_results_are_drawn_and_compared(installed: Installed, tmp_path: Path) ->
 
 
 def test_it_says_what_a_run_would_do(installed: Installed) -> None:
-    done = installed("lab", "--dry-run")
+    done = installed("lab", "--dry-run", XDG_CACHE_HOME=str(installed.home.with_name("store")))
     assert done.returncode == 0, done.stderr
     assert "builds " in done.stdout and "Nothing was built or run." in done.stdout
     assert not (installed.home / "out").exists()
