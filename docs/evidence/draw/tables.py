@@ -27,7 +27,7 @@ from firsttouch.views.rows import (
 from firsttouch.views.tables import Table, markdown
 
 # Rows of a set with `changes`, and functions with fewer instructions per fault share one.
-_MOST = 5
+_MOST = 3
 _LEAST = 100
 
 
