@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What kernels are built from, and for: releases and architectures.
 
-A release is linux/hooks/RELEASE/source.toml, with hooks beside it unless it is only measured as
-stock; an architecture of kernels and guests is architectures/NAME.toml. Other modules pass its
+A release is linux/hooks/RELEASE/source.toml, with hooks next to it unless it is only measured
+as stock; an architecture of kernels and guests is architectures/NAME.toml. Other modules pass its
 name, and ask here for what differs.
 """
 
@@ -93,8 +93,8 @@ def release_names(*, stock: bool = False) -> list[str]:
 
     Oldest first. A folder with any other name, such as a work in progress, is not a release.
     """
-    beside = "source.toml" if stock else "*.patch"
-    names = {file.parent.name for file in (LINUX / "hooks").glob(f"*/{beside}")}
+    wanted = "source.toml" if stock else "*.patch"
+    names = {file.parent.name for file in (LINUX / "hooks").glob(f"*/{wanted}")}
     return sorted(filter(re.compile(r"\d+(\.\d+)+").fullmatch, names), key=version_of)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.host_tools import QEMU, check_plugins
+from firsttouch.building.host_tools import QEMU, check_plugins, find_tool
 from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.overlay import all_series, write_series
 from firsttouch.building.program_root import PROGRAM, Member, members_of, write_members
@@ -231,7 +231,7 @@ def _boot(guest: Guest, files: dict[str, Member], share: Path | None, *, is_shel
         given = [file.fileno() for file in (disk, tree, results)]
         initrd, dtb, channel = (f"/dev/fd/{number}" for number in given)
         words: Sequence[str | Path] = [
-            "setpriv", "--pdeathsig", "KILL", QEMU, *board_arguments(guest),
+            find_tool("setpriv"), "--pdeathsig", "KILL", QEMU, *board_arguments(guest),
             "-kernel", guest.image, "-initrd", initrd, "-dtb", dtb,
             "-append", guest.command_line(), *results_port(guest, channel),
             "-serial", "mon:stdio" if is_shell else "stdio",
