@@ -128,8 +128,7 @@ def ccache(tree: Path, objects: Path, prefix: str) -> list[str]:
 def _header_names(tree: Path) -> str:
     """Return the digest of the headers in `tree` whose name another one has, too.
 
-    A compilation that has found a header finds a new one in its place only if that is named alike.
-    The build makes headers too, for <asm/...>: all of that folder count.
+    Only such a one can hide another. The build makes some for <asm/...>: all of that folder count.
     """
     places: dict[str, list[str]] = {}
     headers = output(["find", ".", "-name", "*.h", "-o", "-name", "*.inc"], cwd=tree)

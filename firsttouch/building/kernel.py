@@ -6,17 +6,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building import overlay, patches
 from firsttouch.building.host_tools import ccache, cross_compile, find_tool, processors, toolchain
 from firsttouch.building.source import IMAGE, SYMBOLS, Configuration, DebianKernel, KernelSource
-from firsttouch.building.store import Entry, store_root
+from firsttouch.building.store import Entry, locked, store_root
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.kernels import Architecture, load_architecture
 from firsttouch.errors import BuildError, HostError, UserError
@@ -34,17 +36,14 @@ _REPRODUCIBLE = {
     "KBUILD_BUILD_VERSION": "1",
     "LC_ALL": "C",
 }
-# Where a tree is built: in a directory of its own, so that make names each source by "../".
-# UBSAN writes these names into the image, which must not depend on where the store is.
+# Where a tree is built: make names each source by "../", and UBSAN writes these names into the
+# image, which must not depend on where the store is.
 _OBJECTS = "firsttouch-objects"
 _LOG = "build.log"
 # make names each object that it builds: "  CC      mm/memory.o".
-_OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
+_OBJECT = re.compile(r"^  [A-Z0-9]+(?: \[M\])? +\S+\.o$", re.M)
 _OPTION = re.compile(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", re.M)
-_ERROR = re.compile(
-    r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition"
-    r"|No space left on device"
-)
+_ERROR = re.compile(r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition")
 # What bindeb-pkg calls beyond what an image needs.
 _TOOLS = ("dpkg-buildpackage", "dh_builddeb", "depmod")
 
@@ -133,11 +132,25 @@ class KernelImage:
     def obtain(self, reporter: Reporter) -> Path:
         """Return the image, beside ``System.map``, ``config`` and ``build.log``, or the package.
 
-        Builds it if it is not in the store. Raises BuildError with the compiler's errors,
-        HostError if a tool is missing, and UserError if a patch does not apply.
+        Raises BuildError with the compiler's errors, HostError if a tool is missing, and UserError
+        if a patch does not apply.
         """
-        made = self.entry().obtain(functools.partial(self._build, reporter), reporter.say)
+        build, follow = (functools.partial(f, reporter) for f in (self._build, self._follow))
+        made = self.entry().obtain(build, reporter.say, follow)
         return next(made.glob("*.deb")) if self.flavour else made
+
+    def _follow(self, reporter: Reporter, making: Path) -> None:
+        """Report how far another run is that builds this kernel, until it ends."""
+        title, objects = f"Waiting for {self.title}", self.source.release.objects
+        with reporter.step(title, "objects", objects) as step, contextlib.suppress(OSError):
+            step.times[0] -= time.time() - making.stat().st_mtime
+            free = False
+            while not free:
+                time.sleep(1)
+                log = making / _LOG
+                step.at(len(_OBJECT.findall(log.read_text())) if log.exists() else 0)
+                with locked(making.with_suffix(".lock")) as free:
+                    pass
 
     def _build(self, reporter: Reporter, workplace: Path, product: Path) -> None:
         check_place()
@@ -150,15 +163,13 @@ class KernelImage:
         patches.apply_patches(self.kernel.patches, self.source.version, tree)
         self.configure(tree, objects)
         self._compile(tree, objects, workplace / _LOG, reporter)
-        if self.flavour:
-            # dpkg-buildpackage writes packages beside the directory that it builds in.
-            for package in tree.glob("linux-image-*.deb"):
-                shutil.copy(package, product)
-        else:
+        if not self.flavour:
             shutil.copyfile(objects / self._arch.image, product / IMAGE)
-            shutil.copyfile(objects / SYMBOLS, product / SYMBOLS)
         shutil.copyfile(objects / ".config", product / "config")
-        shutil.copyfile(workplace / _LOG, product / _LOG)
+        # dpkg-buildpackage writes packages beside the directory that it builds in.
+        packages = tree.glob("linux-image-*.deb")
+        for file in (*(packages if self.flavour else [objects / SYMBOLS]), workplace / _LOG):
+            shutil.copy(file, product)
 
     def configure(self, tree: Path, objects: Path) -> None:
         """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments."""
@@ -187,7 +198,7 @@ class KernelImage:
         command = self._command(tree, objects, *self.target)
         with (
             reporter.step(title, "objects", self.source.release.objects) as step,
-            log.open("w") as sink,
+            log.open("w", buffering=1) as sink,
             child_process(command, env=_REPRODUCIBLE, stdout=subprocess.PIPE) as make,
         ):
             assert make.stdout is not None

@@ -23,9 +23,8 @@ from firsttouch.tables import read, read_toml
 
 # Parts of a kernel tree that do not affect an image.
 _NOT_BUILT = ("Documentation/", "tools/")
-# In each folder of a linked tree: a link to the same folder of the unchanged tree, through which
-# the folder's other links lead. Of a link with a target of 60 bytes or more, ext4 keeps the target
-# in a block of its own: one takes 200 times as long to remove.
+# In each folder of a linked tree: a link to that of the unchanged tree, through which its other
+# links lead. One with a target of 60 bytes or more takes 200 times as long to remove on ext4.
 _UNCHANGED = ".unchanged"
 
 
@@ -57,8 +56,7 @@ class Patch:
 class Series:
     """What is posted together. A cover letter has a title, and a template, a file of linux/.
 
-    Kernels with all series lack those that are only built `alone`: they change every
-    fault and have no switch, so no arm of such a kernel could leave them out.
+    Kernels with all series lack those built `alone`: no arm could switch such a one off.
     """
 
     name: str

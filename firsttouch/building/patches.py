@@ -182,13 +182,10 @@ def _mail(part: bytes) -> _Mail | None:
         return None
     subject = " ".join(str(message.get("Subject", "")).split())
     words = mark[1] if (mark := _MARK.match(subject)) else ""
-    version, number = re.search(r"\bv(\d+)\b", words, re.I), re.search(r"\b(\d+)/\d+\b", words)
-    return _Mail(
-        subject,
-        int(version[1]) if version else 1,
-        int(number[1]) if number else 1,
-        text if text.endswith(b"\n") else text + b"\n",
-    )
+    found = re.search(r"\bv(\d+)\b", words, re.I), re.search(r"\b(\d+)/\d+\b", words)
+    version, number = (int(match[1]) if match else 1 for match in found)
+    text += b"\n" * (not text.endswith(b"\n"))
+    return _Mail(subject, version, number, text)
 
 
 def _read(file: Path) -> bytes:
@@ -213,10 +210,7 @@ def _shown(file: Path) -> str:
 
 
 def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
-    """Raise UserError if a user's patches do not apply to `source`, one after the other.
-
-    Only the files that they change are copied, so this takes no time.
-    """
+    """Raise UserError if a user's patches do not apply to `source`, one after the other."""
     with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
         tree = source.tree()
         for patch in patches:
@@ -258,8 +252,7 @@ def fit(patch: Path, tree: Path) -> str:
 
 def _git_apply(patch: Path, tree: Path, *options: str) -> tuple[str, str]:
     """Return what `git apply` prints, and why it fails, empty if it does not."""
-    # Outside a repository: git would otherwise leave out files that are not below the current
-    # directory.
+    # Outside a repository: in one, git leaves out files that are not below this directory.
     alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": str(tree.parent)}
     words = ["git", "-c", "core.quotePath=false", "apply", "--whitespace=nowarn", *options]
     done = subprocess.run(

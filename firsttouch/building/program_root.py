@@ -24,9 +24,8 @@ from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
-# Where the archive has it, and where in it the program starts.
-_ROOT, _WORK = "root", "work"
-_ARCHIVE = "root.cpio"
+# Where the archive has it, where in it the program starts, and the archive's own name.
+_ROOT, _WORK, _ARCHIVE = "root", "work", "root.cpio"
 # Bytes of memory that Debian's kernel has for itself, with those for contiguous allocations.
 _KERNEL = 120 << 20
 # Folders in the order of PATH in bench/program.c, and links after which Linux gives up.

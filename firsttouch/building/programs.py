@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What guests run, but for kernels: programs of this project, and disks.
 
-The programs are ftbench, the recorder, the guest's init and the PMU's plugin. The store keeps them
-under the digest of their sources and of the tools. A disk is an ext4 file system whose bytes
-depend on no user, host or time.
+The store keeps programs under the digest of their sources and of the tools. A disk is an ext4 file
+system whose bytes depend on no user, host or time.
 """
 
 from __future__ import annotations
@@ -102,7 +101,6 @@ def ftbench_list(reporter: Reporter) -> str:
     return output([HOST_BENCH.obtain(reporter), "--list=json"])
 
 
-# Where the guest mounts its disk.
 _MOUNTED = "/data"
 _FILE_NAME = "file"
 _IMAGE = "disk.img"

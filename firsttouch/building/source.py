@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import lzma
 import re
@@ -212,11 +213,10 @@ def tree_digest(tree: Path) -> str:
 
     git knows most of a working tree's files already.
     """
-    try:
+    with contextlib.suppress(HostError):
         return digest({"git tree": _git_tree(tree)})
-    except HostError:
-        # No git tree, or only a folder of one.
-        return digest_files(tree, (path for path in tree.rglob("*") if path.is_file()))
+    # No git tree, or only a folder of one.
+    return digest_files(tree, (path for path in tree.rglob("*") if path.is_file()))
 
 
 def _git_tree(tree: Path) -> str:

@@ -4,9 +4,8 @@
 An entry is a directory that appears by an atomic rename. Its manifest has the recipe and the
 digest of each file. Each use checks an entry against its manifest; a damaged one is made again.
 
-flock(2) decides who makes an entry, runs a guest or prunes; a process that dies releases its
-locks. All that use the store share a lock, which a prune needs alone. On NFS, Linux maps flock to
-byte-range locks, so that hosts may share a store.
+flock(2), also on NFS, decides who makes an entry, runs a guest or prunes; a process that dies
+releases its locks. All that use the store share a lock, which a prune needs alone.
 """
 
 from __future__ import annotations
@@ -103,11 +102,10 @@ def read_manifest(directory: Path) -> Manifest | None:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry: `kind` is its folder in the store, `title` its name in messages.
+    """One entry: `kind` is its folder in the store, `title` its name, `recipe` decides its bytes.
 
-    `recipe` is everything that decides its bytes. `file` is what its users want of it, by default
-    the whole directory. Files of `deep` entries are checked by their digests; those of others,
-    which have very many, by sizes and times.
+    `file` is what its users want of it, by default the whole directory. Files of `deep` entries
+    are checked by their digests; those of others, which have very many, by sizes and times.
     """
 
     kind: str
@@ -135,18 +133,23 @@ class Entry:
             return None
         return path / self.file if intact else None
 
-    def obtain(self, make: Maker, say: Callable[[str], object] = lambda _: None) -> Path:
-        """Return the entry's file; call `make` if the entry is missing or damaged."""
+    def obtain(
+        self,
+        make: Maker,
+        say: Callable[[str], object] = lambda _: None,
+        follow: Callable[[Path], object] = lambda _: None,
+    ) -> Path:
+        """Return the entry's file; if missing or damaged, `make` it, or `follow` who does, by folder."""
         if stored := self.use():
             return stored
         what = f"{self.title} ({self.kind}/{self.path.name})"
+        workplace = self.path.with_suffix(".making")
         waiting = f"Another run is making {what}; waiting for it."
-        with locked(self.path.with_suffix(".lock"), lambda: say(waiting)):
+        with locked(self.path.with_suffix(".lock"), lambda: (say(waiting), follow(workplace))):
             if stored := self.use():
                 return stored
             if self.path.exists():
                 say(f"The stored {what} is damaged; making it again.")
-            workplace = self.path.with_suffix(".making")
             # A killed maker's may be there.
             for gone in (self.path, workplace):
                 shutil.rmtree(gone, ignore_errors=True)
@@ -246,8 +249,7 @@ def _item(path: Path, title: str, used: Path) -> Item:
 def prune(keep: int) -> list[Item]:
     """Remove the least recently used until at most `keep` bytes are left; return what went.
 
-    What killed processes left unfinished goes in any case. Raises UserError while another
-    process uses the store.
+    So does what is unfinished. Raises UserError while another process uses the store.
     """
     root = store_root()
     lock = _share(root)

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """What decides a kernel's image and package."""
 
+import io
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from firsttouch import progress
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.source import FLAVOURS
-from firsttouch.building.store import store_root
+from firsttouch.building.store import locked, store_root
 from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.kernels import release_names
 from firsttouch.files import LINUX
@@ -50,6 +54,23 @@ def test_a_package_has_the_features_and_none_of_the_laboratorys_options() -> Non
     assert not set(options) & set(stock.splitlines())
     assert "KUNIT" not in text
     assert "COLOR_ZERO_PAGE_MAX" not in text
+
+
+def test_waiting_reports_how_far_the_other_run_is(
+    configured_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LINE_EVERY", 0.0)
+    monkeypatch.setattr(KernelImage, "_build", lambda *_: None)
+    kernel, said = KernelImage(fake_source(tmp_path), Kernel("stock")), io.StringIO()
+    making = kernel.entry().path.with_suffix(".making")
+    making.mkdir(parents=True)
+    (making / "build.log").write_text("  CC      mm/memory.o\n  AR      mm/built-in.a\n" * 700)
+    with ThreadPoolExecutor() as pool:
+        with locked(making.with_suffix(".lock")):
+            image = pool.submit(kernel.obtain, progress.Reporter(Console(file=said)))
+            while ": 700 of " not in said.getvalue():
+                pass
+        assert image.result() == kernel.entry().path / "Image"
 
 
 @pytest.mark.kernel
