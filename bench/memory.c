@@ -68,30 +68,37 @@ static uint64_t cgroup_available(const char *group)
 	return used < limit ? limit - used : 0;
 }
 
-/* The fewest bytes left in this process's cgroup and its ancestors. */
-static uint64_t cgroups_available(void)
+bool memory_cgroup(char *group, size_t size)
 {
 	FILE *file = fopen("/proc/self/cgroup", "re");
-	uint64_t least = UINT64_MAX;
+	bool found = false;
 	char line[4096];
 
-	while (file && fgets(line, sizeof(line), file)) {
-		char *group = line + strlen("0::");
-		char *slash;
-
-		if (strncmp(line, "0::", strlen("0::")))
-			continue;
-		group[strcspn(group, "\n")] = '\0';
-		while ((slash = strrchr(group, '/'))) {
-			uint64_t here = cgroup_available(group);
-
-			if (here < least)
-				least = here;
-			*slash = '\0';
-		}
+	while (!found && file && fgets(line, sizeof(line), file)) {
+		found = !strncmp(line, "0::", strlen("0::"));
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(group, size, "%s", line + strlen("0::"));
 	}
 	if (file)
 		fclose(file);
+	return found;
+}
+
+/* The fewest bytes left in this process's cgroup and its ancestors. */
+static uint64_t cgroups_available(void)
+{
+	uint64_t least = UINT64_MAX;
+	char group[4096], *slash;
+
+	if (!memory_cgroup(group, sizeof(group)))
+		return least;
+	while ((slash = strrchr(group, '/'))) {
+		uint64_t here = cgroup_available(group);
+
+		if (here < least)
+			least = here;
+		*slash = '\0';
+	}
 	return least;
 }
 

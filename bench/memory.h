@@ -2,6 +2,7 @@
 #ifndef MEMORY_H
 #define MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,9 @@ size_t page_size(void);
  * estimate of available memory, or less if a memory cgroup limits it.
  */
 uint64_t memory_available(void);
+
+/* Writes the path of this process's cgroup of version 2, "/" for the root. False: it has none. */
+bool memory_cgroup(char *group, size_t size);
 
 /*
  * Refuses a size that is no multiple of @multiple (called @what in the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/swap.h>
 #include <unistd.h>
@@ -57,4 +58,22 @@ const char *swap_out_memory(const struct memory *memory)
 	if (memory_smaps(memory->start, memory->size, "Rss"))
 		return "not all of the memory was swapped out: name a larger area by --swap";
 	return NULL;
+}
+
+bool swap_reclaim(size_t bytes)
+{
+	char group[4096], path[4352], text[24];
+	ssize_t written = -1;
+	int fd;
+
+	if (!memory_cgroup(group, sizeof(group)))
+		return false;
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.reclaim", group);
+	snprintf(text, sizeof(text), "%zu", bytes);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		written = write(fd, text, strlen(text));
+		close(fd);
+	}
+	return written > 0;
 }

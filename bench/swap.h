@@ -5,6 +5,8 @@
 #ifndef SWAP_H
 #define SWAP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/mman.h>
 
 #include "memory.h"
@@ -30,5 +32,8 @@ void swap_off(const char *area);
 
 /* Swaps all of the memory out. NULL, or why this machine cannot do it. */
 const char *swap_out_memory(const struct memory *memory);
+
+/* Asks memory.reclaim of this process's cgroup for as many bytes; false: not all were reclaimed. */
+bool swap_reclaim(size_t bytes);
 
 #endif /* SWAP_H */

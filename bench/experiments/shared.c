@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Processes that touch a pool of shared memory which their parent has filled:
- * the faults that map cached pages, and the end of a process that has them.
+ * the faults that map cached pages, and the end of a process that has them or
+ * the reclaim of pages that several have mapped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "order.h"
 #include "region.h"
 #include "result.h"
+#include "swap.h"
 #include "thp.h"
 #include "touch.h"
 
@@ -31,7 +33,8 @@ struct pool {
 	struct memory memory;
 	const struct touch *touch;
 	uint32_t *list, number;		/* of pages, in the order of the touches */
-	bool ends;			/* the end of the processes is measured */
+	/* what is measured; all but touch_all() follow it */
+	bool (*measured)(const struct pool *pool, unsigned int processes);
 	struct report *reports;
 	int ready[2], go[2], end[2];	/* pipes; a byte is for one process */
 };
@@ -46,6 +49,33 @@ static bool wait_for_one(const int *pipe)
 	char byte;
 
 	return read(pipe[0], &byte, 1) == 1;
+}
+
+/* One after the other. */
+static bool touch_all(const struct pool *pool, unsigned int processes)
+{
+	while (processes--)
+		if (!signal_one(pool->go) || !wait_for_one(pool->ready))
+			return false;
+	return true;
+}
+
+static bool end_all(const struct pool *pool, unsigned int processes)
+{
+	bool good = true;
+
+	while (processes--) {
+		int status;
+
+		good &= signal_one(pool->end) && wait(&status) > 0 && !status;
+	}
+	return good;
+}
+
+/* Asks once for as many pages as the pool has. */
+static bool reclaim_all(const struct pool *pool, unsigned int)
+{
+	return swap_reclaim(pool->memory.size);
 }
 
 static uint64_t touch_pages(const struct pool *pool, char *start, uint32_t number)
@@ -85,11 +115,11 @@ static void process(const struct pool *pool, struct report *report)
 	if (!signal_one(pool->ready) || !wait_for_one(pool->go))
 		_exit(1);
 	report->faults = touch_pages(pool, pool->memory.start, pool->number);
-	if (pool->ends)
+	if (pool->measured == end_all)
 		count_mapped(pool, report);
 	if (!signal_one(pool->ready) || !wait_for_one(pool->end))
 		_exit(1);
-	if (!pool->ends)
+	if (pool->measured != end_all)
 		count_mapped(pool, report);
 	_exit(0);
 }
@@ -107,41 +137,25 @@ static bool start(const struct pool *pool, unsigned int processes)
 	return true;
 }
 
-/* One after the other. */
-static bool touch_all(const struct pool *pool, unsigned int processes)
-{
-	while (processes--)
-		if (!signal_one(pool->go) || !wait_for_one(pool->ready))
-			return false;
-	return true;
-}
-
-static bool end_all(const struct pool *pool, unsigned int processes)
-{
-	bool good = true;
-
-	while (processes--) {
-		int status;
-
-		good &= signal_one(pool->end) && wait(&status) > 0 && !status;
-	}
-	return good;
-}
-
 static enum status measure_processes(struct run *run, const struct pool *pool)
 {
 	const unsigned int processes = param_number(run, "processes");
 	uint64_t faults = 0, mapped = 0;
-	bool good = start(pool, processes) && (!pool->ends || touch_all(pool, processes));
+	bool good = start(pool, processes) &&
+		    (pool->measured == touch_all || touch_all(pool, processes));
 
 	if (good) {
 		region_begin(run, "shared");
 		marker_begin();
-		good = (pool->ends ? end_all : touch_all)(pool, processes);
+		good = pool->measured(pool, processes);
 		marker_end();
 		region_end(run);
 	}
-	if (!good || (!pool->ends && !end_all(pool, processes)))
+	if (pool->measured != end_all && !end_all(pool, processes))
+		good = false;
+	if (!good && pool->measured == reclaim_all)
+		return wrong(run, "not all was reclaimed: name a larger area by --swap");
+	if (!good)
 		return wrong(run, "a process failed: allow more memory and processes");
 	region_report(run);
 	for (unsigned int i = 0; i < processes; i++) {
@@ -206,10 +220,16 @@ static enum status measure_pool(struct run *run, struct pool *pool)
 	return measure_processes(run, pool);
 }
 
+static const char * const parts[] = { "touch", "exit", "reclaim", NULL };
+static bool (* const measured[])(const struct pool *pool, unsigned int processes) = {
+	touch_all, end_all, reclaim_all,
+};
+
 static enum status measure(struct run *run)
 {
 	const size_t bytes = thp_page_bytes(param_text(run, "page"));
 	struct pool pool = { .ready = { -1, -1 }, .go = { -1, -1 }, .end = { -1, -1 } };
+	const char *why, *swap = NULL;
 	bool unavailable = false;
 	enum status status;
 	int error;
@@ -222,14 +242,19 @@ static enum status measure(struct run *run)
 	if (order_find(param_text(run, "order"))->extra != NOTHING)
 		return refuse(run, "--order %s is for touch-order: give one that only touches",
 			      param_text(run, "order"));
+	for (size_t i = 0; parts[i]; i++)
+		if (!strcmp(param_text(run, "part"), parts[i]))
+			pool.measured = measured[i];
+	if (pool.measured == reclaim_all && !param_given(run, "swap"))
+		return refuse(run, "--part reclaim writes the pool to an area: name one by --swap");
 	error = map_shared(run, &pool.memory);
 	if (!error)
 		error = thp_advise(&pool.memory, bytes);
 	if (error)
 		return wrong(run, "mapping the memory: %s", strerror(-error));
 	pool.touch = touch_find(param_text(run, "by"));
-	pool.ends = !strcmp(param_text(run, "part"), "exit");
-	status = measure_pool(run, &pool);
+	why = swap_on(run, &swap);
+	status = why ? refuse(run, "%s", why) : measure_pool(run, &pool);
 	for (int i = 0; i < 2; i++) {
 		close(pool.ready[i]);
 		close(pool.go[i]);
@@ -239,13 +264,13 @@ static enum status measure(struct run *run)
 	if (pool.reports && pool.reports != MAP_FAILED)
 		munmap(pool.reports, MAX_PROCESSES * sizeof(*pool.reports));
 	memory_unmap(&pool.memory);
+	swap_off(swap);
 	return status;
 }
 
 static const char * const touches[] = { "store", "load", "load-store", NULL };
 static const char * const kinds[] = { "anonymous", "memfd", "system-v", NULL };
 static const char * const answers[] = { "yes", "no", NULL };
-static const char * const parts[] = { "touch", "exit", NULL };
 
 static const struct param params[] = {
 	{
@@ -264,7 +289,7 @@ static const struct param params[] = {
 		.name = "order", .help = "of the pages",
 		.type = PARAM_CHOICE, .choices = order_name, .def = "up",
 	}, {
-		.name = "part", .help = "measured: the touches, or the end of the processes",
+		.name = "part", .help = "measured: the touches, the end of the processes, or reclaim (root)",
 		.type = PARAM_CHOICE, .words = parts, .def = "touch",
 	}, {
 		.name = "filled", .help = "whether all of it is written first",
@@ -276,6 +301,7 @@ static const struct param params[] = {
 		.name = "set-thp", .type = PARAM_FLAG, .option = true,
 		.help = "write the huge page policy that --page needs (root)",
 	},
+	SWAP_PARAM,
 	{ }
 };
 
@@ -292,7 +318,8 @@ static const struct experiment shared = {
 	.detail =
 "Maps shared memory, writes all of it if --filled, and forks. Each process touches its pages in the\n"
 "order that --order names (see touch-order), one process after the other; none of them\n"
-"has mapped any before. Then they end. --part says which of the two is measured.",
+"has mapped any before. Then they end. --part says which of the two is measured, or\n"
+"else what memory.reclaim of the cgroup does for as many bytes between the two.",
 	.example = "--processes 4 --by store --order up --size 16M",
 	.params = params,
 	.metrics = metrics,

@@ -139,7 +139,7 @@ class Entry:
         say: Callable[[str], object] = lambda _: None,
         follow: Callable[[Path], object] = lambda _: None,
     ) -> Path:
-        """Return the entry's file; if missing or damaged, `make` it, or `follow` who does, by folder."""
+        """Return the entry's file; if missing or damaged, `make` it, or `follow` who does so."""
         if stored := self.use():
             return stored
         what = f"{self.title} ({self.kind}/{self.path.name})"

@@ -65,12 +65,9 @@ def test_what_has_less_to_do_costs_less(
 ) -> None:
     kinds = ORDERS[experiment, operation]
     request = Request(
-        release=release,
-        experiments=(experiment,),
-        arms=("stock",),
-        settings={"operation": (operation,), "memory": kinds},
-        out=tmp_path,
-    )
+        release=release, experiments=(experiment,), arms=("stock",),
+        settings={"operation": (operation,), "memory": kinds}, out=tmp_path,
+    )  # fmt: skip
     counts = {kind: of_arms["stock"] for kind, of_arms in _kernel(request).items()}
     assert sorted(kinds, key=counts.__getitem__) == list(kinds)
     # A base page costs several times what a page of a larger folio does.
@@ -86,13 +83,9 @@ def test_folios_that_are_given_back_stay_on_the_lists_of_the_cpu(
 ) -> None:
     """Stock gives the CPU's lists back to the zone at each folio; linux/ from high_min on."""
     request = Request(
-        release=release,
-        experiments=("advise",),
-        arms=("stock", "off"),
-        settings={"operation": ("dontneed",), "memory": ("16k",)},
-        size=4 << 20,
-        out=tmp_path,
-    )
+        release=release, experiments=("advise",), arms=("stock", "off"),
+        settings={"operation": ("dontneed",), "memory": ("16k",)}, size=4 << 20, out=tmp_path,
+    )  # fmt: skip
     counts = _kernel(request)
     assert counts["16k"]["off"] < 0.95 * counts["16k"]["stock"]
 
@@ -105,3 +98,12 @@ def test_fault_around_leaves_large_folios_alone(page: str, most: float, tmp_path
     request = Request(experiments=("shared",), arms=("stock", "off"), settings=wanted, out=tmp_path)
     (counts,) = _kernel(request).values()
     assert counts["off"] <= most * counts["stock"]
+
+
+def test_reclaim_pays_for_each_process_that_has_mapped_a_page(tmp_path: Path) -> None:
+    only = {"by": ("store",), "order": ("up",)}
+    request = Request(experiments=("shared-reclaim",), arms=("stock",), settings=only, out=tmp_path)
+    rows = measured(request).rows
+    alone, all_16 = (row.arms["stock"] for row in rows if row.metric == "instructions_kernel")
+    # Of each page, every process but the first has an entry more to take away: 300 at least.
+    assert alone and all_16 and all_16 > alone + 300 * 15 * 512

@@ -180,12 +180,6 @@ def test_two_million_faults_are_recorded_in_bounded_memory(
     assert int(done.stdout) < 100_000
 
 
-def test_a_long_command_is_kept_whole(firsttouch: Firsttouch) -> None:
-    trace = run_trace(firsttouch, "--", "true", *_MANY_WORDS)
-    assert trace.command == ("true", *_MANY_WORDS)
-    assert trace.kernel == os.uname().release
-
-
 def test_a_command_that_is_too_long_is_said(tmp_path: Path) -> None:
     """Its words have room beside those of firsttouch, and none beside the recorder's."""
     command = ("true", "x" * (1 << 20))
@@ -201,16 +195,6 @@ def test_a_recorder_that_may_not_be_executed_is_named_with_what_to_do(
     monkeypatch.setattr(Program, "obtain", lambda *_: tmp_path / "ftrecord")
     with pytest.raises(UserError, match=r"\(Permission denied\): .* set XDG_CACHE_HOME"):
         record(Target(("true",)), tmp_path / "trace.data", Reporter())
-
-
-def test_a_recorder_without_room_for_its_files_ends(
-    recorder: Path, compile_c: Compile, tmp_path: Path
-) -> None:
-    """Without signalfd(2) it would not notice the command's end."""
-    deny, file = compile_c("deny.c", "-DCALL=SYS_signalfd4"), tmp_path / "trace.data"
-    subprocess.run([deny, recorder, "-o", file, "--", "true"], check=False, timeout=60)
-    with pytest.raises(UserError, match=r"signalfd\(2\) failed"):
-        Recording(file)
 
 
 def test_standard_output_is_the_programs_and_json_is_alone_there(
