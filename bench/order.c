@@ -132,6 +132,16 @@ static uint32_t from_ends(uint32_t *list, uint32_t pages, uint32_t stride)
 	return number;
 }
 
+/* A run that ends where a folio may begin, then each @stride-th page. */
+static uint32_t run_then_stride(uint32_t *list, uint32_t pages, uint32_t stride)
+{
+	uint32_t number = 0;
+
+	for (uint32_t i = 0; i < pages; i += i < 8 ? 1 : stride - i % stride)
+		list[number++] = i;
+	return number;
+}
+
 static uint32_t same(uint32_t *list, uint32_t pages, uint32_t stride)
 {
 	for (uint32_t i = 0; i < pages / stride; i++)
@@ -156,6 +166,7 @@ static const struct order orders[] = {
 	{ "beside-2", beside, 2, NOTHING },
 	{ "beside-3", beside, 3, NOTHING },
 	{ "up-down", from_ends, 1, NOTHING },
+	{ "run-9-then-16", run_then_stride, 16, NOTHING },
 	{ "same", same, 16, GIVEN_BACK },
 	{ "reader", upwards, 1, NEXT_READ },
 };

@@ -6,9 +6,9 @@
  * such a stream of first writes goes on is a guess, and the evidence for it is how long
  * it has gone on. So a fault may get as many pages as its stream has had, its own
  * included: 1, 1, 1, 4, 4, 8, 16... as far as folios of these sizes are aligned and
- * allowed ("inorder" in hugepages-<size>kB/enabled). A stream that stops leaves at
- * most about as many untouched pages behind as it has touched. Runs of up to three
- * pages leave none.
+ * allowed ("inorder" in hugepages-<size>kB/enabled). A folio's pages count as written
+ * when the page behind it is. So where all are, a stream that stops leaves at most about
+ * as many untouched pages behind as it has touched. Runs of up to three pages leave none.
  *
  * The state is three words of the task. They are hints: what other threads, mremap(),
  * fork() or exec() make of the memory behind them costs a folio at most.

@@ -115,6 +115,16 @@ static void every_other_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, present(area), PAGES / 2);
 }
 
+/* The limit of the rule: what lies between such writes counts as written */
+static void first_page_of_each_folio(struct kunit *test)
+{
+	struct area *area = new_area(test, BIT(2));
+
+	write_in_order(area, 0, 1, 5);
+	KUNIT_EXPECT_EQ(test, write_in_order(area, 8, 4, PAGES / 4 - 2), PAGES / 4 - 2);
+	KUNIT_EXPECT_EQ(test, present(area), PAGES);
+}
+
 /* They begin at once, beside one that has ended, and soon all of them go on */
 static void three_streams_at_once(struct kunit *test)
 {
@@ -193,6 +203,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(long_streams),
 	KUNIT_CASE(short_runs_waste_nothing),
 	KUNIT_CASE(every_other_page),
+	KUNIT_CASE(first_page_of_each_folio),
 	KUNIT_CASE(three_streams_at_once),
 	KUNIT_CASE(beside_faults_in_no_order),
 	KUNIT_CASE(the_same_page_again),
