@@ -48,7 +48,7 @@ def per_gib(touch: TouchFinding, time: Middle | None = None) -> str:
 def _verdict(findings: Findings) -> str:
     if not findings.atomics:
         reasons = [t.unavailable for t in findings.touches if t.kind in ATOMICS]
-        why = reasons[0] if reasons else "nothing was measured"
+        why = next(filter(None, reasons), "no atomic was measured in base pages")
         return f"It is unknown whether this host is affected: {why}."
     if not findings.doubled:
         return "This host is not affected: atomics take one fault at the first touch of a page."

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from firsttouch.analysis.figures import change_percent
+from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_number_of, format_share
 from firsttouch.trace.advice import advise, facts_of
 from firsttouch.trace.kinds import NAMES
@@ -197,15 +198,14 @@ _COMPARED = 15
 
 
 def compared_traces(a: Path, b: Path) -> Comparison | None:
-    """Return the comparison of the traces at two paths; None if none is there.
-
-    None, too, if both directories have results of another kind. Raises UserError if a trace
-    cannot be read.
-    """
+    """Return the comparison of two traces; None without any, or if both have results."""
+    results = [path / "results.jsonl" if path.is_dir() else path for path in (a, b)]
     files = [path if path.suffix == ".json" else path / FILE_NAME for path in (a, b)]
-    others = all((path / "results.jsonl").exists() for path in (a, b))
-    if others or not any(file.is_file() for file in files):
+    traces = [file.is_file() for file in files]
+    if not any(traces) or all(file.is_file() and file.suffix != ".json" for file in results):
         return None
+    if not all(traces):
+        raise UserError(f"only one of {a} and {b} has a trace: compare two of a kind.")
     return compare_traces(*map(read_trace, files))
 
 

@@ -25,8 +25,6 @@ from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public
 pytestmark = pytest.mark.long
 
 _THREADS = 8
-# More than a record holds.
-_MANY_WORDS = tuple(f"{number:0999}" for number in range(200))
 
 
 @pytest.mark.parametrize("what", ["threads", "fork", "exec"])
@@ -123,8 +121,7 @@ def test_a_recording_with_damaged_bytes_is_read_or_refused_in_a_sentence(
     recorder: Path, trouble: Path, tmp_path: Path
 ) -> None:
     data = _recording(recorder, tmp_path / "whole", trouble, "fork")
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
+    print("seed", seed := random.randrange(1 << 30))
     chance = random.Random(seed)
     refused = 0
     for _ in range(150):
@@ -222,7 +219,7 @@ def test_a_process_that_runs_is_traced_for_a_time(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--", "no-such", *_MANY_WORDS), "no-such cannot be run (No such file or directory)"),
+        (("--", "no-such", *["x" * 999] * 99), "no-such cannot be run (No such file or directory)"),
         (("--pid", "999999999"), "there is no process 999999999"),
     ],
 )
