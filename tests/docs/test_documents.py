@@ -21,6 +21,7 @@ from firsttouch.cli.options import request_of
 from firsttouch.files import REPOSITORY
 from firsttouch.lab.plan import make_plan
 from firsttouch.lab.results import Result, read_results
+from firsttouch.processes import output
 from firsttouch.views.answers import print_answers
 from tests.support.contract import real_contract
 
@@ -50,6 +51,8 @@ def _results(name: str, release: str) -> tuple[Result, ...]:
 @pytest.mark.parametrize("name", _SETS)
 def test_page_of_a_set_is_what_make_evidence_writes(name: str) -> None:
     assert (EVIDENCE / f"{name}.md").read_text("utf-8") == page(_SETS[name])
+    if not (REPOSITORY / ".git/shallow").exists():
+        output(["git", "-C", REPOSITORY, "merge-base", "--is-ancestor", _SETS[name].commit, "HEAD"])
 
 
 def test_other_generated_pages_are_what_make_evidence_writes() -> None:
