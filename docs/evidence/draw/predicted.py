@@ -40,7 +40,7 @@ _PATIENCE = 600
 _POLICY = "always"
 _ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 # A prediction is near if this share of it, at most, is off, and has no row if it is closer still.
-NEAR, _EXACT = 0.1, 0.01
+NEAR, _EXACT = 0.1, 0.03
 
 
 @dataclass(frozen=True)
