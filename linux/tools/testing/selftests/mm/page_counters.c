@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -432,6 +433,8 @@ static void work(int id)
 	unsigned int seed = 1 + id;
 	cpu_set_t cpus;
 
+	/* If the test ends by a failure */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	CPU_ZERO(&cpus);
 	CPU_SET(id % sysconf(_SC_NPROCESSORS_ONLN), &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);

@@ -167,6 +167,10 @@ static bool underused_huge_page(const struct zero_pages *z, unsigned long color,
 	set_number(THP "shrink_underused", 1);
 	set_number(THP "khugepaged/max_ptes_none", 0);
 	memset(map, 0x5a, z->page);
+	if (!pfn_of(z, map + huge - z->page)) {
+		munmap(map, huge);
+		return skip(skipped, "no huge page");
+	}
 	write_number("/proc/sys/vm/drop_caches", 2);
 
 	for (char *p = page_of_color(z, map + z->colors * z->page, color);

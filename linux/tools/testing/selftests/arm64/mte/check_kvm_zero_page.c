@@ -65,11 +65,15 @@ static void set_register(int cpu, uint64_t id, uint64_t value)
 static int create_vm(void)
 {
 	struct kvm_enable_cap tags = { .cap = KVM_CAP_ARM_MTE };
-	int kvm = open("/dev/kvm", O_RDWR), vm;
+	int kvm = open("/dev/kvm", O_RDWR), bits, vm;
 
 	if (kvm < 0)
 		ksft_exit_skip("no /dev/kvm\n");
-	vm = ioctl(kvm, KVM_CREATE_VM, 0);
+	if (ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_ARM_MTE) <= 0)
+		ksft_exit_skip("no KVM_CAP_ARM_MTE\n");
+	/* Some CPUs have fewer bits than the default, 40 */
+	bits = ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_ARM_VM_IPA_SIZE);
+	vm = ioctl(kvm, KVM_CREATE_VM, bits > 0 ? KVM_VM_TYPE_ARM_IPA_SIZE(bits) : 0);
 	if (vm < 0)
 		ksft_exit_fail_msg("KVM_CREATE_VM: %s\n", strerror(errno));
 	if (ioctl(vm, KVM_ENABLE_CAP, &tags))
