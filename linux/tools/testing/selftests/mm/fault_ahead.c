@@ -28,6 +28,7 @@
 
 #define THP		"/sys/kernel/mm/transparent_hugepage"
 #define POLICY		THP "/enabled"
+#define CONTROL		"/sys/fs/cgroup/cgroup.subtree_control"
 #define GROUP		"/sys/fs/cgroup/fault_ahead"
 #define PAGES		1024
 #define LIMIT		4096	/* pages; the kernel charges a CPU's stock of 64 at a time */
@@ -445,12 +446,14 @@ static bool write_in_group(const char *file, const char *event, int seconds,
 			   struct limited *limited)
 {
 	const struct timespec tick = { .tv_nsec = 100 * 1000 * 1000 };
-	char path[128], text[4096];
+	char path[128], text[4096] = "";
 	int status = 0, ticks = 0, waited = 0;
+	bool enabled;
 	pid_t pid;
 
 	mkdir("/sys/fs/cgroup", 0755);
-	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	read_text(CONTROL, text, sizeof(text));
+	enabled = !strstr(text, "memory") && write_text(CONTROL, "+memory");
 	mkdir(GROUP, 0755);
 	snprintf(path, sizeof(path), GROUP "/%s", file);
 	snprintf(text, sizeof(text), "%zu", LIMIT * page);
@@ -482,6 +485,8 @@ static bool write_in_group(const char *file, const char *event, int seconds,
 	limited->events = count_events(event);
 	while (rmdir(GROUP) && ticks++ < 1000)
 		nanosleep(&tick, NULL);
+	if (enabled)
+		write_text(CONTROL, "-memory");
 	return true;
 }
 
