@@ -13,7 +13,7 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 97),
     ("firsttouch/*.py", "lines", 16_529),
     ("docs/evidence/draw/*.py", "lines", 699),
-    ("tests/*.py", "lines", 17_847),
+    ("tests/*.py", "lines", 17_837),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

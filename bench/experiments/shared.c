@@ -289,7 +289,8 @@ static const struct param params[] = {
 		.name = "order", .help = "of the pages",
 		.type = PARAM_CHOICE, .choices = order_name, .def = "up",
 	}, {
-		.name = "part", .help = "measured: the touches, the end of the processes, or reclaim (root)",
+		.name = "part",
+		.help = "measured: the touches, the end of the processes, or reclaim (root)",
 		.type = PARAM_CHOICE, .words = parts, .def = "touch",
 	}, {
 		.name = "filled", .help = "whether all of it is written first",

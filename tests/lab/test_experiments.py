@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Experiments in guests with the modelled PMU: knees of caches, and what has less to do."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,8 @@ def test_zero_conflict_loses_its_worst_case_and_keeps_its_mean(tmp_path: Path) -
     assert all(value == 8 for row in checked for value in row.arms.values())
 
 
+# Instructions of a timer's tick, which may fall into any cell.
+_TICK = 2_000
 # By operation: kinds of memory, from the one with the least to do.
 ORDERS = {
     ("unmap", "at-once"): ("untouched", "2m", "64k", "4k"),
@@ -69,12 +72,12 @@ def test_what_has_less_to_do_costs_less(
         settings={"operation": (operation,), "memory": kinds}, out=tmp_path,
     )  # fmt: skip
     counts = {kind: of_arms["stock"] for kind, of_arms in _kernel(request).items()}
-    assert sorted(kinds, key=counts.__getitem__) == list(kinds)
+    assert all(counts[less] < counts[more] + _TICK for less, more in pairwise(kinds))
     # A base page costs several times what a page of a larger folio does.
     assert counts["4k"] > 4 * counts["2m"]
     # A system call of a kernel whose random numbers have no seed costs 10,000 by itself.
     if experiment == "protect":
-        assert counts["untouched"] < 5_000
+        assert counts["untouched"] < 5_000 + _TICK
 
 
 @pytest.mark.parametrize("release", releases_with_stock())
