@@ -42,8 +42,6 @@ def test_zero_conflict_loses_its_worst_case_and_keeps_its_mean(tmp_path: Path) -
     assert all(value == 8 for row in checked for value in row.arms.values())
 
 
-# Instructions of a timer's tick, which may fall into any cell.
-_TICK = 2_000
 # By operation: kinds of memory, from the one with the least to do.
 ORDERS = {
     ("unmap", "at-once"): ("untouched", "2m", "64k", "4k"),
@@ -72,12 +70,14 @@ def test_what_has_less_to_do_costs_less(
         settings={"operation": (operation,), "memory": kinds}, out=tmp_path,
     )  # fmt: skip
     counts = {kind: of_arms["stock"] for kind, of_arms in _kernel(request).items()}
-    assert all(counts[less] < counts[more] + _TICK for less, more in pairwise(kinds))
+    # One call in many refills the random offsets of the stack, by 2,820 instructions.
+    slack = 300 if experiment == "protect" else 0
+    assert all(counts[less] < counts[more] + slack for less, more in pairwise(kinds))
     # A base page costs several times what a page of a larger folio does.
     assert counts["4k"] > 4 * counts["2m"]
     # A system call of a kernel whose random numbers have no seed costs 10,000 by itself.
     if experiment == "protect":
-        assert counts["untouched"] < 5_000 + _TICK
+        assert counts["untouched"] < 5_500
 
 
 @pytest.mark.parametrize("release", releases_with_stock())

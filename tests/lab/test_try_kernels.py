@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch try` with kernels that run: patches of known cost, the examples of try.md."""
+"""`firsttouch try` with kernels that run: patches, options and boot words of known cost."""
 
 import re
 import shutil
