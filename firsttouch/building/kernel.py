@@ -166,7 +166,7 @@ class KernelImage:
         if not self.flavour:
             shutil.copyfile(objects / self._arch.image, product / IMAGE)
         shutil.copyfile(objects / ".config", product / "config")
-        # dpkg-buildpackage writes packages beside the directory that it builds in.
+        # dpkg-buildpackage writes packages next to the directory that it builds in.
         packages = tree.glob("linux-image-*.deb")
         for file in (*(packages if self.flavour else [objects / SYMBOLS]), workplace / _LOG):
             shutil.copy(file, product)
