@@ -350,7 +350,7 @@ def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]
         if figure.above and value is not None:
             value = None if base is None else value - base
         if value is not None and per:
-            arms[arm] = round(value / per, 2)
+            arms[arm] = value / per
     return arms
 
 

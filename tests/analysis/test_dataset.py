@@ -114,7 +114,7 @@ def test_any_two_arms_have_a_change(
                       ({"by": "store", "size": 400}, 100, 200_000)], "kernel_above_floor", 1000),
         ("populate", [({"by": "ldadd", "size": 400}, 200, 300_000)], "kernel_above_floor", None),
         # A quotient where there is no floor.
-        ("read-fault", [({"size": 16}, 4, 10)], "kernel_per_fault", 2.5),
+        ("read-fault", [({"size": 16}, 3, 10)], "kernel_per_fault", 10 / 3),
     ],
 )  # fmt: skip
 def test_derived_figures(
