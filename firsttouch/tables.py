@@ -201,7 +201,7 @@ def parse_json(text: str, source: Path | str) -> Fields:
     """Return the JSON object in `text`; UserError, which names `source`, if it is not one."""
     data = json_object(text)
     if data is None:
-        raise UserError(f"{source}: not a JSON object.")
+        raise UserError(f"{source} is cut off or no JSON object: make it again.")
     return Fields(source, data)
 
 

@@ -60,7 +60,7 @@ def test_evidence_in_each_view(
 
 def _on_terminal(dataset: Dataset, _: Path) -> str:
     console = Console(file=io.StringIO(), width=100, highlight=False)
-    print_answers(dataset, "report.html", console)
+    print_answers(dataset, console)
     print_dataset(dataset, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

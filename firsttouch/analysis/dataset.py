@@ -7,7 +7,6 @@ show the same dataset.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -275,8 +274,8 @@ def read_dataset(place: Path) -> Dataset:
     if not dataset.cases:
         reason = dataset.notes[0] if dataset.notes else f"{file_of_results(place)} is empty"
         raise UserError(
-            f"{reason.removesuffix('.')}: there are no results to show; run "
-            f"`firsttouch lab --out {shlex.quote(str(place))}` first."
+            f"{reason.removesuffix('.')}: there are no results to show; give those of a run that "
+            "has measured counts."
         )
     return dataset
 

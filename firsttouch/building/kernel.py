@@ -18,10 +18,10 @@ from pathlib import Path
 from firsttouch.building import overlay, patches
 from firsttouch.building.host_tools import ccache, cross_compile, find_tool, processors, toolchain
 from firsttouch.building.source import IMAGE, SYMBOLS, Configuration, DebianKernel, KernelSource
-from firsttouch.building.store import Entry, locked, store_root
+from firsttouch.building.store import Entry, check_place, locked
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.kernels import Architecture, load_architecture
-from firsttouch.errors import BuildError, HostError, UserError
+from firsttouch.errors import BuildError, UserError
 from firsttouch.files import LINUX, digest_file
 from firsttouch.processes import child_process, output
 from firsttouch.progress import Reporter
@@ -227,15 +227,6 @@ class KernelImage:
             # Otherwise the revision of a package grows with each run of make.
             *([f"KDEB_PKGVERSION={self.source.version}-1"] if self.flavour else []),
         ]
-
-
-def check_place() -> None:
-    """Raise HostError if kernels cannot be built in the store."""
-    if re.search(r"[\s:]", str(store_root())):
-        raise HostError(
-            f"kernels cannot be built below {store_root()}, because their makefiles do not "
-            "allow a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
-        )
 
 
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:

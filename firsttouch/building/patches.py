@@ -53,12 +53,12 @@ class _Mail(NamedTuple):
     text: bytes
 
 
-def names_in(patch: Path) -> tuple[str, ...]:
-    """Return the files that a patch names; UserError if git cannot read it."""
+def names_in(patch: Path, given: str = "") -> tuple[str, ...]:
+    """Return the files that a patch, from the file `given`, names; UserError for no patch."""
     listed, why = _git_apply(patch, Path("/"), "--numstat", "-z")
     if why:
         raise UserError(
-            f"git cannot read {patch.name} ({why}): give the output of `git format-patch` or diff."
+            f"git cannot read {given or patch.name} ({why}): give what `git format-patch` writes."
         )
     # git names a file that moves by its new name only.
     text = patch.read_text(errors="replace")
@@ -75,8 +75,7 @@ def names_in(patch: Path) -> tuple[str, ...]:
 def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
     """Return the patches in files, pipes, threads, and directories in the order of their names.
 
-    A mailbox or a thread of mails gives the newest version of its series, in
-    order. Raises UserError for what is no patch, or cannot be read or fetched.
+    A mailbox or thread gives the newest version of its series. Raises UserError for no patch.
     """
     patches: list[Path] = []
     for path in given:
@@ -84,9 +83,9 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
         if not files:
             raise UserError(f"{path} has no *.patch: give patches, or the directory of a series.")
         for file in files:
-            patches += _patches_in(file)
-    for patch in patches:
-        names_in(patch)
+            for patch in _patches_in(file):
+                names_in(patch, _shown(file))
+                patches.append(patch)
     return tuple(patches)
 
 
@@ -194,7 +193,8 @@ def _read(file: Path) -> bytes:
         data = sys.stdin.buffer.read() if file == STDIN else file.read_bytes()
         return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{_shown(file)} cannot be read ({error}): check the file.") from None
+        why = f"{_shown(file)} cannot be read ({getattr(error, 'strerror', '') or error})"
+        raise UserError(f"{why}: give a file, or a URL of lore.kernel.org.") from None
 
 
 def _keep(name: str, text: bytes) -> Path:

@@ -46,6 +46,15 @@ def store_root() -> Path:
     return Path(base) / "firsttouch"
 
 
+def check_place() -> None:
+    """Raise HostError if kernels cannot be built in the store."""
+    if any(letter in " \t\n:" for letter in str(store_root())):
+        raise HostError(
+            f"kernels cannot be built below {store_root()}, because their makefiles do not "
+            "allow a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
+        )
+
+
 @contextmanager
 def locked(path: Path, wait: Callable[[], object] | None = None) -> Iterator[bool]:
     """Hold the lock file `path`, which stays, while the context lasts; yield whether it is held.

@@ -28,7 +28,7 @@ from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
 from firsttouch.tables import dump_json, parse_json
-from firsttouch.views.counts import STATE, Counted, counts_table, ended, names_table
+from firsttouch.views.counts import STATE, Counted, counts_table, ended, name_tables
 from firsttouch.views.tables import print_table, print_tables
 from firsttouch.views.terminal import output_console, plain
 
@@ -175,16 +175,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         console = output_console()
         console.print(plain(ended(counted)), soft_wrap=True)
         print_table(counts_table(counted, missing), console)
-        named = []
-        if options.functions:
-            functions = [each.functions for each in counted]
-            calls = [each.system_calls for each in counted]
-            named.append(names_table("kernel functions, instructions", counted, functions))
-            named.append(names_table("system calls", counted, calls))
-        if options.processes:
-            ran = [each.processes for each in counted]
-            named.append(names_table("processes, instructions", counted, ran))
-        print_tables(named, console)
+        print_tables(name_tables(counted), console)
         if logs:
             reporter.say(f"Its output is at the end of the kernel's log, in {format_list(logs)}.")
     first, last = counted[0].counts, counted[-1].counts
@@ -244,7 +235,8 @@ def _read(file: Path) -> list[Counted]:
         )
     counted = [
         Counted(
-            kernel.take("release", str), kernel.take("arm", str), kernel.take("root", str, ""),
+            kernel.take("release", str), kernel.take("arm", str),
+            f'{kernel.take("root", str, "")} in {file.name}'.strip(),
             [each.values_of(float) for each in kernel.tables("layouts")],
         )
         for kernel in answer.tables("kernels")

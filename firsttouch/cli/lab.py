@@ -11,15 +11,16 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from firsttouch.analysis.changes import Changes, changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.figures import Times, change_percent, timed_rows
+from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, profiles_of
 from firsttouch.building.host_tools import processors
-from firsttouch.building.kernel import check_place
 from firsttouch.building.programs import ftbench_list
 from firsttouch.building.source import DebianTree, KernelSource
-from firsttouch.building.store import stored_outcome
-from firsttouch.catalog.arms import Kernel
+from firsttouch.building.store import check_place, stored_outcome
+from firsttouch.catalog.arms import CONTROL, Kernel
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.options import ARM, FORM, SELECTION, by_release, check_time, declare, request_of
 from firsttouch.errors import GuestError, UserError
@@ -27,16 +28,19 @@ from firsttouch.files import FOLDERS, write_atomically
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import check_changes, make_job, parts_of, stored_part
 from firsttouch.lab.plan import HERE, SLURM, TASK, Plan, Request, make_plan
+from firsttouch.lab.results import read_results
 from firsttouch.lab.run import RunResults, guests_at_once, release_of, run_lab, run_task, source_of
 from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_change, format_duration, format_list, format_number_of
 from firsttouch.tables import dump_json, names_in, read_named
 from firsttouch.views.answers import print_answers
+from firsttouch.views.changes import compared_arms
+from firsttouch.views.comparison import print_comparison
 from firsttouch.views.html.page import flame_graphs, write_figures, write_report
-from firsttouch.views.profile import print_profile
+from firsttouch.views.profile import function_tables, print_profile
 from firsttouch.views.rows import print_dataset, summary
-from firsttouch.views.tables import Table, print_table
+from firsttouch.views.tables import Table, print_table, print_tables
 from firsttouch.views.terminal import output_console
 from firsttouch.views.times import print_times, times_document
 
@@ -44,6 +48,8 @@ RESUMED = "finished cells are saved; run the same command to resume"
 # Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an
 # x86-64 host at 2.5 GHz.
 _OBJECT, _GUEST = 1.0, 10.0
+# Where `try` has counts by function, a folder for each arm and side.
+FUNCTIONS = "functions"
 
 _LAB = f"""{ARM}
 --layouts LAYOUTS  run each cell in the first N layouts of kernel and program, or in layouts A-B,
@@ -79,7 +85,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     elif options.table:
         print_dataset(dataset, output_console())
     elif report:
-        print_answers(dataset, str(report), output_console())
+        print_answers(dataset, output_console())
+        print(f"Report: {report}")
     return print_failures(outcome, request) | say_notes(dataset.notes, reporter)
 
 
@@ -168,7 +175,29 @@ def measure(
     outcome = run_lab(request, contract, reporter)
     dataset = make_dataset(outcome.results, outcome.catalog)
     write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
-    return outcome, dataset, write_report(dataset, request.out) if dataset.cases else None
+    # A report of stock alone must not replace one of what was tried.
+    shown = changes(dataset) if request.tried else dataset.cases
+    return outcome, dataset, write_report(dataset, request.out) if shown else None
+
+
+def functions_of(dataset: Dataset, tried: Sequence[Changes], out: Path) -> dict[str, list[Case]]:
+    """Return by arm the cells that `try` counted by function in `out`."""
+    cases: dict[str, list[Case]] = {changed.arm: [] for changed in tried}
+    for changed in tried:
+        for side, cell in changed.examples().items():
+            place = out / FUNCTIONS / changed.arm / side
+            every = read_results(place) if place.is_dir() else ()
+            ran = [each for each in every if each.cell.params == cell.case.params]
+            ran = [each for each in ran if each.cell.arm != CONTROL]
+            cases[changed.arm] += make_dataset(ran, dataset.catalog).cases
+    return cases
+
+
+def print_tried(tried: Sequence[Changes], cases: Mapping[str, Sequence[Case]]) -> None:
+    console = output_console()
+    for changed in tried:
+        print_comparison(compared_arms(changed, len(tried)), console)
+        print_tables(function_tables(cases[changed.arm], changed.arm), console)
 
 
 def print_failures(outcome: RunResults, request: Request) -> int:
@@ -189,7 +218,7 @@ def print_failures(outcome: RunResults, request: Request) -> int:
         )
         if not (first.profile or experiment.program):
             source, tried = request.source and request.source.resolve(), arm if arm.tried else None
-            lines.append(f"It alone: {first.command(source, tried)}")
+            lines.append(f"To run it alone: {first.command(source, tried)}")
         print(f"firsttouch: {first.title} failed: {reason.rstrip('.')}{cells}.", file=sys.stderr)
         for line in lines:
             print(f"    {line}", file=sys.stderr)
@@ -208,10 +237,7 @@ def print_exceeded(
     limits: Sequence[tuple[str, float]],
     sides: Iterable[tuple[str, Mapping[str, float], Mapping[str, float]]],
 ) -> int:
-    """Print each count that grows by more than its limit in per cent; return the exit status.
-
-    `sides` have what they are of, and its counts before and after.
-    """
+    """Print what of `sides`, counts before and after, grows too much; return the exit status."""
     status = 0
     for of, before, after in sides:
         for name, most in limits:

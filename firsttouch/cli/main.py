@@ -53,7 +53,7 @@ _COMMANDS = {
     "store": ("kernel", "list or prune the cache of builds and results"),
 }
 
-_UNKNOWN = re.compile(r"(?:unrecognized arguments: |argument COMMAND: invalid choice: ')(-*[\w-]+)")
+_UNKNOWN = re.compile(r"(?:unrecognized arguments: |invalid choice: ')(-*[\w-]+)(.*)")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -63,11 +63,14 @@ class _Parser(argparse.ArgumentParser):
     chosen: argparse.ArgumentParser | None = None
 
     def error(self, message: str) -> NoReturn:
+        shown = self.chosen or self
         if name := _UNKNOWN.search(message):
-            known = re.findall(r"--[\w-]+", self.chosen.format_help()) if self.chosen else []
-            if near := difflib.get_close_matches(name[1], [*_COMMANDS, *known], n=1):
+            # The choices follow, or the options are those of the command.
+            known = re.findall(r"--[\w-]+", shown.format_help())
+            known += re.findall(r"\w[\w-]*", name[2].partition("from")[2])
+            if near := difflib.get_close_matches(name[1], known, n=1, cutoff=0.7):
                 raise UserError(f"{name[1]} is unknown: did you mean {near[0]}?")
-        raise UserError(f"{message}: see `{self.prog} --help`.")
+        raise UserError(f"{message}: see `{shown.prog} --help`.")
 
 
 def full_parser(only: str | None = None) -> argparse.ArgumentParser:
@@ -128,12 +131,14 @@ _NO_SPACE = os.strerror(errno.ENOSPC)
 def exit_status(run: Callable[[], int], options: argparse.Namespace) -> int:
     """Run a command and return its exit status; print why it ended if it could not continue.
 
-    If a signal ended the command, the status is 128 + the signal's number: 130
-    after Ctrl-C, 141 if the reader of a pipe has ended.
+    After a signal, also that of a pipe without a reader, that is 128 + its number.
     """
     interrupt_on_signals()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # It was closed before.
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             # A character that the terminal cannot show must not end the command.
             stream.reconfigure(errors="replace")
     try:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from firsttouch.building.overlay import all_series
 from firsttouch.catalog.arms import Arm, load_setting
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.kernels import DEFAULT_ARCHITECTURE, load_architecture, release_names
@@ -89,7 +88,7 @@ def declare(parser: argparse.ArgumentParser, text: str, run: Run, at_interrupt: 
             default=[] if several else default and default[1],
             help=words.replace("%", "%%") + "; may be repeated" * (several and is_option),
         )
-        if added.dest in {*FOLDERS, "release", "feature", "metric", "set"}:
+        if added.dest in {*FOLDERS, "release", "set"}:
             vars(added)["completer"] = functools.partial(_completed, added.dest)
 
 
@@ -134,13 +133,8 @@ def _completed(option: str, parsed_args: argparse.Namespace, **_: object) -> Col
         return names_in(FOLDERS[option])
     names = getattr(parsed_args, "experiment", None) or names_in(EXPERIMENTS)
     experiments = map(load_experiment, names)
-    match option:
-        case "release":
-            return release_names(stock=True)
-        case "feature":
-            return all_series()
-        case "metric":
-            return [metric.name for each in experiments for metric in each.metrics]
+    if option == "release":
+        return release_names(stock=True)
     sets = [item for each in experiments for item in each.parameters.items()]
     return [
         f"{name}={value}" for name, values in sets for value in map(str, values) if value[0] != "@"

@@ -14,7 +14,7 @@ from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.analysis.figures import read_times
 from firsttouch.building.store import locked
-from firsttouch.cli.lab import say_notes, show_times
+from firsttouch.cli.lab import functions_of, print_tried, say_notes, show_times
 from firsttouch.cli.options import declare, exclude, settings_of
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable
@@ -35,7 +35,6 @@ from firsttouch.trace.sentences import compared_traces, print_trace
 from firsttouch.trace.sites import FILE_NAME as TRACE
 from firsttouch.trace.sites import read_trace, read_trace_of
 from firsttouch.views.answers import print_answers
-from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
 from firsttouch.views.html.page import figure_files, write_figures, write_report
 from firsttouch.views.profile import folded
@@ -158,24 +157,24 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     if "icount" not in timings:
         return 0
     dataset = read_dataset(place)
-    report = write_report(dataset, place if place.is_dir() else place.parent)
-    console = output_console()
+    folder = place if place.is_dir() else place.parent
     tried = changes(dataset)
+    cases = functions_of(dataset, tried, folder)
     if options.table:
-        print_dataset(dataset, console)
-    for changed in tried:
-        print_comparison(compared_arms(changed, len(tried)), console)
-    if not tried and not options.table:
-        print_answers(dataset, str(report), console)
-    else:
-        console.print(f"Report: {report}", soft_wrap=True)
+        print_dataset(dataset, output_console())
+    elif not tried:
+        print_answers(dataset, output_console())
+    print_tried(tried, cases)
+    print(f"Report: {write_report(dataset, folder, cases)}")
     return say_notes(dataset.notes, reporter)
 
 
 def _directory(path: Path) -> Path:
     """Return the directory of a recording, also for a file there; other files are used alone."""
-    recorded = path.name in (DATA_FILE, TRACE) and (path.parent / DATA_FILE).is_file()
-    return path.parent if recorded else path
+    if path.name in (DATA_FILE, TRACE) and (path.parent / DATA_FILE).is_file():
+        return path.parent
+    others = timings_in(path) or (path / DATA_FILE).exists()
+    return path / TRACE if (path / TRACE).is_file() and not others else path
 
 
 def _export(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -195,6 +194,8 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
         else:
             print(folded_trace(read.totals, read.symbols), end="")
         return 0
+    if timings_in(options.dir) == {"host"}:
+        raise UserError(f"{options.dir} has a survey: `report` prints it; {FILE_NAME} is its data.")
     dataset = read_dataset(options.dir)
     if options.out:
         for file in write_figures(figure_files(dataset), options.out):
@@ -209,7 +210,7 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
-    a, b = options.a, options.b
+    a, b = _directory(options.a), _directory(options.b)
     comparison = compared_traces(a, b)
     if comparison is None:
         ours, theirs = timings_in(a), timings_in(b)

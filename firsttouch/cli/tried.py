@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.changes import INSTRUCTIONS, JUDGED, changes
-from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
-from firsttouch.catalog.arms import CONTROL, Arm, Wanted, load_setting, matrix_settings, tried_arms
+from firsttouch.catalog.arms import Arm, Wanted, load_setting, matrix_settings, tried_arms
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli import lab
 from firsttouch.cli.bisect import run_bisect
@@ -34,12 +32,9 @@ from firsttouch.lab.plan import COUNT, NO, PROCESSES, Request
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
-from firsttouch.views.changes import changes_document, compared_arms, reply
-from firsttouch.views.comparison import print_comparison
-from firsttouch.views.html.page import flame_graphs, write_figures, write_report
-from firsttouch.views.profile import function_tables
+from firsttouch.views.changes import changes_document, reply
+from firsttouch.views.html.page import write_report
 from firsttouch.views.rows import cell_name, print_dataset
-from firsttouch.views.tables import print_table
 from firsttouch.views.terminal import output_console
 
 _EXAMPLES = """examples:
@@ -134,19 +129,13 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return lab.print_plan(request, contract, reporter)
     outcome, dataset, report = lab.measure(request, contract, reporter)
     tried = changes(dataset)
-    cases = defaultdict[str, list[Case]](list)
-    flames = defaultdict[str, list[Path]](list)
     status = 0
     for changed in tried:
         for side, cell in changed.examples().items():
             again = example(request, dataset.catalog.arms[changed.arm], side, cell.case)
             profiled = run_lab(again, contract, reporter)
             status |= lab.print_failures(profiled, again)
-            results = [result for result in profiled.results if result.cell.arm != CONTROL]
-            functions = make_dataset(results, profiled.catalog)
-            status |= lab.say_notes(functions.notes, reporter)
-            cases[changed.arm] += functions.cases
-            flames[changed.arm] += write_figures(flame_graphs(functions), again.out)
+    cases = lab.functions_of(dataset, tried, request.out)
     if report:
         write_report(dataset, request.out, cases)
     if options.json:
@@ -154,16 +143,11 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     elif options.reply:
         print(reply(dataset, tried, cases, request.argv), end="")
     else:
-        console = output_console()
         if options.table:
-            print_dataset(dataset, console)
-        for changed in tried:
-            print_comparison(compared_arms(changed, len(tried)), console)
-            for table in function_tables(cases[changed.arm], changed.arm):
-                print_table(table, console)
-            for file in flames[changed.arm]:
-                console.print(f"Flame graph: {file}", soft_wrap=True)
-        console.print(f"Report: {report}", soft_wrap=True)
+            print_dataset(dataset, output_console())
+        lab.print_tried(tried, cases)
+        if report:
+            print(f"Report: {report}")
     sides = [
         (
             cell_name(cell.case.experiment, cell.case.params),
@@ -217,5 +201,5 @@ def example(request: Request, arm: Arm, side: str, case: Case) -> Request:
         size=int(size) if size else None,
         settings={name: (str(value),) for name, value in case.params.items() if name != "size"},
         profile=True,
-        out=request.out / "functions" / arm.name / side,
+        out=request.out / lab.FUNCTIONS / arm.name / side,
     )

@@ -123,7 +123,7 @@ def read_results(place: Path, timing: Timing = "icount") -> tuple[Result, ...]:
 
 def file_of_results(place: Path) -> Path:
     """Return the file of results that `place` is, or that it has as a directory."""
-    return place if place.is_file() else place / FILE_NAME
+    return place / FILE_NAME if place.is_dir() else place
 
 
 def timings_in(place: Path) -> set[Timing]:
@@ -142,8 +142,8 @@ def _lines(file: Path) -> Iterator[str]:
             yield from lines
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise UserError(
-            f"{file} cannot be read ({getattr(error, 'strerror', '') or error}): give a "
-            "directory that `firsttouch lab --out` has filled."
+            f"{file} cannot be read ({getattr(error, 'strerror', '') or error}): give the "
+            "directory of a run's --out, or a whole file of results."
         ) from None
 
 

@@ -32,11 +32,8 @@ _FIGURES, _ROWS = 6, 16
 _FAULTS, _COLORS = "populate", "zero-conflict"
 
 
-def print_answers(dataset: Dataset, report: str, console: Console) -> None:
-    """Print what the results say of the features, then the rows of what that leaves out.
-
-    `report` is the path of the report.
-    """
+def print_answers(dataset: Dataset, console: Console) -> None:
+    """Print what the results say of the features, then the rows of what that leaves out."""
     figures = dataset.published()
     own = list(own_tables(dataset, figures))
     if figures or not own:
@@ -55,8 +52,6 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     for sentence in _not_reproduced(figures):
         console.print(plain(sentence))
     console.print("All rows: the same command with --table.")
-    # A path that is broken across lines cannot be pasted.
-    console.print(plain(f"Report: {report}"), soft_wrap=True)
 
 
 def own_tables(dataset: Dataset, figures: Iterable[Row]) -> Iterator[Table]:

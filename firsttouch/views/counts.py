@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from firsttouch.analysis.figures import change_percent
@@ -58,7 +58,7 @@ def ended(counted: Sequence[Counted]) -> str:
             "The outcomes differ, by status or output, so the counts do not compare: "
             f"{'; '.join(each_with)}."
         )
-    said = f"{'The same outcome on all kernels' if len(counted) > 1 else 'Ended'}: {ends[0]}."
+    said = f"{'The same outcome' if len(counted) > 1 else 'Ended'}: {ends[0]}."
     for name, tolerated in _MEMORY.items():
         values = [each.counts.get(name, 0.0) for each in counted]
         if max(values) - min(values) > tolerated * max(values):
@@ -90,18 +90,22 @@ def counts_table(counted: Sequence[Counted], missing: Iterable[str]) -> Table:
     return _table("", counted, rows, note, [f"in {len(layouts)} layouts"] * spread)
 
 
-def names_table(
-    what: str, counted: Sequence[Counted], values: Sequence[Mapping[str, int]]
-) -> Table:
-    """Return `values` by name, the largest change first, or the largest value of one kernel."""
-    rows = {name: [each.get(name, 0) for each in values] for each in values for name in each}
-    order = sorted((-abs(row[-1] - row[0]), -max(row), name) for name, row in rows.items())
-    lines = [
-        [name, *(f"{value:,}" for value in rows[name]), f"{rows[name][-1] - rows[name][0]:+,}"]
-        for _, _, name in order[:_FIRST]
-    ]
-    left = len(rows) - _FIRST
-    return _table(what, counted, lines, f"{left:,} more: --json has all" if left > 0 else "")
+def name_tables(counted: Sequence[Counted]) -> Iterator[Table]:
+    """Yield what was counted by name, the largest change first, or the largest of one kernel."""
+    for what, values in (
+        ("kernel functions, instructions", [each.functions for each in counted]),
+        ("system calls", [each.system_calls for each in counted]),
+        ("processes, instructions", [each.processes for each in counted]),
+    ):
+        rows = {name: [each.get(name, 0) for each in values] for each in values for name in each}
+        order = sorted((-abs(row[-1] - row[0]), -max(row), name) for name, row in rows.items())
+        lines = [
+            [name, *(f"{value:,}" for value in rows[name]), f"{rows[name][-1] - rows[name][0]:+,}"]
+            for _, _, name in order[:_FIRST]
+        ]
+        more = f"{len(rows) - _FIRST:,} more: --json has all" if len(rows) > _FIRST else ""
+        if lines:
+            yield _table(what, counted, lines, more)
 
 
 def _table(

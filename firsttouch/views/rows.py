@@ -85,9 +85,7 @@ def verdict_words(row: Row) -> str:
 def print_dataset(dataset: Dataset, console: Console) -> None:
     """Print every row: its value on each arm, the change, the verdict on a published figure."""
     print_tables([row_table(dataset, rows) for _, rows in by_experiment(dataset) if rows], console)
-    spread = spread_table(dataset)
-    gaps = [gap_table(dataset)] if dataset.gaps else []
-    print_tables([*([spread] if spread else []), *gaps], console)
+    print_tables(filter(None, (spread_table(dataset), gap_table(dataset))), console)
 
 
 def by_experiment(dataset: Dataset) -> Iterator[tuple[list[Case], list[Row]]]:
@@ -161,14 +159,14 @@ def spread_table(dataset: Dataset) -> Table | None:
     return Table(title, ("machine", "level", "colours", *arms), rows, names=2) if rows else None
 
 
-def gap_table(dataset: Dataset) -> Table:
+def gap_table(dataset: Dataset) -> Table | None:
     missing: dict[tuple[str, str], dict[str, None]] = {}
     for gap in dataset.gaps:
         for reason in gap.reasons.values():
             missing.setdefault((gap.case.experiment.name, reason), {})[gap.metric] = None
     rows = [(name, ", ".join(metrics), why) for (name, why), metrics in missing.items()]
     head = ("experiment", "metrics", "why")
-    return Table("Not available", head, rows, names=3, wraps={1: 20, 2: 20})
+    return Table("Not available", head, rows, names=3, wraps={1: 20, 2: 20}) if rows else None
 
 
 def export(dataset: Dataset, form: str) -> str:
@@ -233,28 +231,31 @@ def _markdown(dataset: Dataset) -> Iterator[str]:
 
 
 def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> str:
-    """Return a command that measures all of `cases`; without --set, it may measure more.
-
-    `further` has their other layouts, and may have more.
-    """
-    first = cases[0]
-    name, platform = first.experiment.name, first.platform
-    last = list(first.arms)[-1]
-    if first.arms[last].result.provenance.tried:
+    """Return a command that measures at least `cases`, and of `further` their other layouts."""
+    first, last = cases[0], list(cases[0].arms)[-1]
+    experiment, platform = first.experiment, first.platform
+    result = first.arms[last].result
+    if result.provenance.tried:
         return first.command(last)
     kernel = ["--release", platform.release]
     # A command in results from others may be anything.
     with suppress(ValueError):
         words = shlex.split(first.command(last))
         kernel = words[2:4] if words[2:3] == ["--source"] else kernel
-    words = ["firsttouch", "lab", *kernel, "--machine", platform.machine, "--experiment", name]
+    words = ["firsttouch", "lab", *kernel, "--machine", platform.machine]
+    words += ["--experiment", experiment.name, *["--quick"] * result.quick]
     words += ["--setting", platform.setting] if platform.setting else []
-    sizes = {case.params["size"] for case in cases if "size" in case.params}
-    if len(sizes) == 1 and sizes != set(first.experiment.parameters["size"]):
-        words += ["--size", str(sizes.pop())]
-    layouts = {case.layout for case in cases} | {
-        case.layout for case in further if (case.platform, case.experiment.name) == (platform, name)
-    }
+    arms = dict.fromkeys(arm for case in cases for arm in case.arms)
+    words += [w for arm in arms for w in ("--arm", arm) if set(arms) != set(experiment.arms)]
+    for name, values in experiment.parameters.items():
+        has = dict.fromkeys(str(case.params[name]) for case in cases if name in case.params)
+        # What the machine decides begins with @.
+        every = {str(value) for value in values} if "@" not in str(values) else set(has)
+        if has and not result.quick and set(has) != every:
+            option = "--size {}" if name == "size" else f"--set {name}={{}}"
+            words += [word for value in has for word in option.format(value).split()]
+    alike = [case for case in further if case.platform == platform]
+    layouts = {case.layout for case in (*cases, *alike) if case.experiment == experiment}
     if layouts != {0}:
         words += ["--layouts", f"{min(layouts)}-{max(layouts)}"]
     return shlex.join(words)

@@ -35,8 +35,8 @@ def output_console(*, aside: bool = False) -> Console:
     standard output, or with `aside` standard error.
     """
     console = _Output(highlight=False, stderr=aside)
-    asked = os.environ.get("COLUMNS", "").isdigit()
-    if console.width > _WIDTH or not (console.is_terminal or asked):
+    asked = os.environ.get("COLUMNS", "").strip("0").isdigit()
+    if not 0 < console.width <= _WIDTH or not (console.is_terminal or asked):
         console.width = _WIDTH
     return console
 

@@ -66,7 +66,7 @@ def test_other_generated_pages_are_what_make_evidence_writes() -> None:
 def test_readme_has_the_first_lines_of_the_answer() -> None:
     sink = io.StringIO()
     console = Console(file=sink, width=100, highlight=False)
-    print_answers(_SETS["default"].dataset("6.12"), "out/report.html", console)
+    print_answers(_SETS["default"].dataset("6.12"), console)
     answer = "".join(f"{line.rstrip()}\n" for line in sink.getvalue().splitlines()[:_SHOWN])
     assert f"```\n{answer}```" in (REPOSITORY / "README.md").read_text("utf-8")
 

@@ -49,7 +49,7 @@ def _line(printed: str, start: str) -> list[str]:
 
 
 def test_a_patch_is_answered_per_fault_with_the_function(
-    tried: Callable[..., str], ran: list[Guest], tmp_path: Path
+    tried: Callable[..., str], ran: list[Guest], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     printed = tried(_PATCH)
     assert printed.startswith(f"tried against stock, 6.12 on neoverse-n1: {_PATCH.name}\n")
@@ -62,8 +62,11 @@ def test_a_patch_is_answered_per_fault_with_the_function(
     assert "vectors" not in printed
     # Stock, its control and the arm, all of them again with functions.
     assert len(ran) == 6
-    (flame,) = (tmp_path / "out/functions/tried").glob("more/profile-*.svg")
-    assert f"Flame graph: {flame}" in printed
+    # `report` prints and draws the same again.
+    assert "do_page_fault" in (tmp_path / "out/report.html").read_text()
+    assert main(["report", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out == printed
+    assert "do_page_fault" in (tmp_path / "out/report.html").read_text()
     # All of it is in the store.
     assert tried(_PATCH, "--fail-if", "instructions_kernel>0.5%") == printed
     said = tried(_PATCH, "--fail-if", "instructions_kernel>0.3%", status=1)

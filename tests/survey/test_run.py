@@ -65,7 +65,7 @@ def test_a_task_without_figures_runs_once(fake: _Fake) -> None:
     assert samples["bytes"].unavailable == "no such thing \N{REPLACEMENT CHARACTER}"
     assert samples["bad"].error == "ftbench: bad: the memory holds 1, not 0"
     assert samples["silent"].error == "ended with status 3"
-    assert "not a JSON object" in samples["torn"].error
+    assert "no JSON object" in samples["torn"].error
     assert "metrics.n is 'one'" in samples["other"].error
 
 

@@ -17,7 +17,6 @@ from firsttouch.survey.run import price
 from firsttouch.trace.page import _places, draw_calls
 from firsttouch.trace.remedies import KEEP, MTHP_64, THP
 from firsttouch.trace.sentences import (
-    between,
     compare_traces,
     compared_traces,
     conclude,
@@ -80,7 +79,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_what_is_no_trace_is_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
     file = tmp_path / FILE_NAME
     file.write_text(text)
-    with pytest.raises(UserError, match=r"not a JSON object|schema"):
+    with pytest.raises(UserError, match=r"no JSON object|schema"):
         read_trace(file)
 
 
@@ -132,10 +131,7 @@ def test_code_without_names_is_said_of_any_fault(program: str, tool: str) -> Non
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("main", "main"),
-        ("v8::(anonymous namespace)::A<B<C> >::f", "v8::A<>::f"),
         ("v8::A<B<C>, D<(E)2> >::f", "v8::A<>::f"),
-        ("a::operator<", "a::operator<"),
         ("std::operator<< <char>", "std::operator<< <char>"),
         ("a::operator<=>", "a::operator<=>"),
         ("<alloc::Vec<T> as Drop>::drop", "<alloc::Vec<> as Drop>::drop"),
@@ -146,13 +142,6 @@ def test_code_without_names_is_said_of_any_fault(program: str, tool: str) -> Non
 def test_names_of_functions_are_read_without_arguments_of_templates(name: str, short: str) -> None:
     assert shortened(name) == short
     assert str(replace(HERE, function=name)) == f"{short} (table.c:12)"
-
-
-def test_a_place_is_named_by_what_is_known() -> None:
-    unknown = Location("/lib/libc.so.6", 0x85B8E)
-    assert between(replace(site(1), read=unknown, write=unknown)) == "libc.so.6+0x85b8e"
-    same = replace(site(1), write=replace(HERE, line=14, offset=0x1010))
-    assert between(same) == "probe (table.c:12, written in 14)"
 
 
 def test_a_comparison_says_which_kinds_and_places_of_all_faults_changed() -> None:
@@ -183,7 +172,7 @@ def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) ->
     for folder in (a, b):
         folder.mkdir()
         (folder / FILE_NAME).write_text(trace_document(trace(site(1)), []))
-    assert compared_traces(a, b)
+    assert compared_traces(a, b) and main(["report", str(a)]) == 0
     # A survey that prices the doubles of one does not make it another thing.
     (a / "results.jsonl").touch()
     assert compared_traces(a, b)

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"(?<![\w.,])-?\d[\d,]*(?:\.\d+)?(?![\w,])")
 
 def _answers(dataset: Dataset, width: int) -> str:
     sink = io.StringIO()
-    print_answers(dataset, "out/report.html", Console(file=sink, width=width, highlight=False))
+    print_answers(dataset, Console(file=sink, width=width, highlight=False))
     return sink.getvalue()
 
 

@@ -102,7 +102,7 @@ def test_a_name_of_others_is_printed_as_it_is_and_ends_nothing(tmp_path: Path, n
 
     def print_(console: Console) -> None:
         print_dataset(dataset, console)
-        print_answers(dataset, "report.html", console)
+        print_answers(dataset, console)
         print_comparison(compare(dataset, other), console, name, name)
 
     text = _printed(print_)

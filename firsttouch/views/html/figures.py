@@ -25,8 +25,7 @@ def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Pictu
         names = _varying(cases)
         groups = tuple(names[:1]) if len(names) > 1 else ()
         drawn = (Drawn(metric.name, f"{_axis(metric)} of each cell.", groups=groups),)
-    sampled = [(case, series) for case in cases if (series := _sampled(case))]
-    if sampled:
+    if sampled := [(case, series) for case in cases if (series := _sampled(case))]:
         return [
             _timeline(dataset, case, series, f"{name}-{number}")
             for number, (case, series) in enumerate(sampled)

@@ -86,7 +86,9 @@ def render(dataset: Dataset, profiled: Mapping[str, Sequence[Case]] | None = Non
     tried = changes(dataset)
     sections = list(_tried(tried, profiled or {}) if tried else _sections(dataset))
     sections.append(Section("provenance", "Provenance", [_ORIGINS], tables=[origins(dataset)]))
-    title = f"{'; '.join(each.meaning for each in tried)} against {BASE}" if tried else _TITLE
+    titles = {case.experiment.title for case in dataset.cases}
+    title = titles.pop() if len(titles) == 1 else _TITLE
+    title = f"{'; '.join(each.meaning for each in tried)} against {BASE}" if tried else title
     return page_template("report.html.j2").render(
         style=Markup(page_style(*arm_style(dataset.catalog))),
         title=title,
@@ -123,19 +125,18 @@ def _sections(dataset: Dataset) -> Iterator[Section]:
         for platform in dataset.platforms()
         if (sentence := answer(dataset, platform))
     ]
-    spread = spread_table(dataset)
+    spread = list(filter(None, [spread_table(dataset)]))
     if said or spread:
-        yield Section("answer", "The answer", said, tables=[spread] if spread else [])
+        yield Section("answer", "The answer", said, tables=spread)
     if published:
-        table = published_table(published, whole=True)
-        yield Section("claims", "Published figures, and whether they are reproduced",
-                      tables=[table])  # fmt: skip
+        tables = [published_table(published, whole=True)]
+        yield Section("claims", "Published figures, and whether they are reproduced", tables=tables)
     measured = list(by_experiment(dataset))
     for number, experiment in enumerate(dataset.catalog.experiments.values()):
         alike = [each for each in measured if each[0][0].experiment.name == experiment.name]
         if alike:
             yield _experiment(dataset, experiment, alike, f"figure-{number}")
-    gaps = [gap_table(dataset)] if dataset.gaps else []
+    gaps = list(filter(None, [gap_table(dataset)]))
     yield Section("not-modelled", "What is not modelled", [_NOT_MODELLED], tables=gaps)
 
 
