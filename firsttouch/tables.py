@@ -239,7 +239,7 @@ def file_of(kind: str, name: str, folder: Path) -> Path:
         raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}{add}")
     if len(files) > 1:
         raise UserError(
-            f"{files[1]}: the project already has a {kind} {name!r}, {files[0]}: "
+            f"{files[1]}: {name!r} is the name of another {kind}, {files[0]}: "
             "give yours another name."
         )
     return files[0]

@@ -47,7 +47,7 @@ from firsttouch.views.times import print_times, times_document
 RESUMED = "finished cells are saved; run the same command to resume"
 # Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an
 # x86-64 host at 2.5 GHz.
-_OBJECT, _GUEST = 1.0, 10.0
+_OBJECT, _GUEST = 0.6, 9.0
 # Where `try` has counts by function, a folder for each arm and side.
 FUNCTIONS = "functions"
 

@@ -142,7 +142,7 @@ def remedy_to_try(trace: Trace, number: int) -> Advice:
         return advices[number]
     raise UserError(
         f"--try {number}: the environment applies {' and '.join(can) or 'none'} of this program's "
-        "remedies: apply another, trace into another --out, and use `firsttouch compare`."
+        "remedies; to compare another, trace with it into another --out: `firsttouch compare`."
     )
 
 
@@ -163,7 +163,7 @@ def predicted_and_measured(before: Trace, advice: Advice, after: Trace) -> str:
     said = (
         f"\nTried {assignments(advice.environment)}: {before.faults:,} page faults without it, "
         f"{predicted} predicted, {after.faults:,} measured "
-        f"({100 * (after.faults - near) / near:+.1f} % of the prediction)."
+        f"({100 * (after.faults - near) / near:+.1f} % from the prediction)."
     )
     if before.system is None or after.system is None:
         return said

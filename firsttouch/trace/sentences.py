@@ -160,7 +160,8 @@ def print_trace(trace: Trace, console: Console, more: str) -> None:
     `more` says where the rest is.
     """
     if trace.faults < _TINY:
-        console.print(plain(f"{command_line(trace)}: only {trace.faults:,} page faults.", "bold"))
+        few = format_number_of(trace.faults, "page faults")
+        console.print(plain(f"{command_line(trace)}: {few}.", "bold"))
     else:
         console.print(_cut(headline(trace), console), style="bold")
         console.print(_cut(kinds_line(trace), console))

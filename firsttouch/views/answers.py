@@ -88,7 +88,7 @@ def answer(dataset: Dataset, platform: Platform) -> str:
     before, after = _per_page(base)
     sentence = (
         f"The first touch of a 4 KiB page by an atomic add takes {before} faults on the stock "
-        f"kernel and {after} with both features on"
+        f"kernel and {after} with write-intent faults"
     )
     of = (base.value(arm, "instructions_kernel") for arm in (BASE, base.experiment.compare))
     if (change := change_percent(*of)) is not None:

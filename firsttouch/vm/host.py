@@ -90,7 +90,7 @@ def check_kvm(
     machine = machine or platform.machine()
     if machine != load_architecture(architecture).machine:
         raise HostError(
-            f"this host is {machine}, and KVM runs guests of its host's architecture alone: give "
+            f"this host is {machine}, and KVM runs only guests of its host's architecture: give "
             "it by --arch, or leave out --time, which counts on any host."
         )
     device = system / "dev/kvm"

@@ -114,7 +114,7 @@ def test_the_first_screen_has_14_lines_of_80_columns(
         ]  # fmt: skip
         assert any(line.startswith(f"{doubles} doubles") for line in lines) is many
     print_trace(trace(faults=49), output_console(), "More: out/trace.html")
-    assert capsys.readouterr().out.startswith("server --start: only 49 page faults.")
+    assert capsys.readouterr().out.startswith("server --start: 49 page faults.")
 
 
 @pytest.mark.parametrize(

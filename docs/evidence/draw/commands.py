@@ -7,7 +7,7 @@ import contextlib
 import io
 import os
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from unittest.mock import patch
@@ -23,6 +23,7 @@ _REFERENCE = "docs/reference/command.md"
 _MANUAL = "docs/reference/man/firsttouch.1"
 _KEYS = "docs/reference/trace-json.md"
 _HEAD = ("argument", "meaning")
+_TITLES = {"manual_title": "User Commands", "date": "2026"}
 # An argument of --help, and its description on the same line or on the next.
 _ENTRY = re.compile(r"^ {2,4}(\S(?: ?\S)*)(?: {2,}|\n {10,})(\S.*)$", re.M)
 
@@ -51,33 +52,32 @@ def _entries(text: str) -> list[tuple[str, str]]:
     return [entry for entry in entries if entry[0] != "-h, --help"]
 
 
-def _described(text: str) -> str:
-    found = re.search(r"\n\n([A-Z].*)\n", text)
-    return found[1] if found else ""
-
-
 def _manual() -> str:
-    with patch.dict(os.environ, COLUMNS="80", SOURCE_DATE_EPOCH="0"):
-        page = str(Manpage(full_parser()))
-    return f'.\\" SPDX-License-Identifier: GPL-2.0\n{page}\n'
+    with patch.dict(os.environ, COLUMNS="80"):
+        page = Manpage(full_parser(), {"description": "measure page faults", **_TITLES})
+        return f'.\\" SPDX-License-Identifier: GPL-2.0\n{page}\n'
 
 
 def _reference(texts: Mapping[str, str]) -> str:
     options = {name: _entries(text) for name, text in texts.items()}
-    count = Counter(entry for entries in options.values() for entry in entries)
-    common = [entry for entry, commands in count.items() if commands > 1]
+    commands = defaultdict[tuple[str, str], list[str]](list)
+    for command, entries in options.items():
+        for entry in entries:
+            commands[entry].append(command.removeprefix("firsttouch "))
+    rows = {name: [e for e in options[name] if len(commands[e]) == 1] for name in options}
+    common = [(entry, ", ".join(of)) for entry, of in commands.items() if len(of) > 1]
+    rows[""] = [(name, f"{meaning} ({of})") for (name, meaning), of in common]
     lines = []
-    for name, entries in {**options, "": common}.items():
-        own = [entry for entry in entries if not name or entry not in common]
+    for name, own in rows.items():
         if own:
             lines += ["", f"## {name or 'Options of several commands'}", ""]
-            description = _described(texts.get(name, ""))
+            said = re.search(r"\n\n([A-Z].*)\n", texts.get(name, ""))
             # Some only repeat the line of the list of commands.
-            if sum(description[1:-1] in text for text in texts.values()) == 1:
-                lines += [description, ""]
+            if said and sum(said[1][1:-1] in text for text in texts.values()) == 1:
+                lines += [said[1], ""]
             lines += markdown(Table("", _HEAD, [[f"`{a}`", b] for a, b in own], names=2))
-    said = " from `firsttouch COMMAND --help`, which also has examples."
-    return document("Commands and options", said, lines).replace("&lt;", "<")
+    source = " from `firsttouch COMMAND --help`, which also has examples."
+    return document("Commands and options", source, lines).replace("&lt;", "<")
 
 
 def _texts(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
