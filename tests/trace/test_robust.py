@@ -221,11 +221,14 @@ def test_a_process_that_runs_is_traced_for_a_time(
     [
         (("--", "no-such", *["x" * 999] * 99), "no-such cannot be run (No such file or directory)"),
         (("--pid", "999999999"), "there is no process 999999999"),
+        (("--", "./lost"), "the interpreter that ./lost names is missing: install it."),
     ],
 )
 def test_what_cannot_be_traced_is_said_in_one_sentence(
-    firsttouch: Firsttouch, words: tuple[str, ...], sentence: str
+    firsttouch: Firsttouch, tmp_path: Path, words: tuple[str, ...], sentence: str
 ) -> None:
+    (tmp_path / "lost").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "lost").chmod(0o755)
     done = firsttouch("trace", *words)
     assert done.returncode == 2
     assert done.stderr.startswith(f"firsttouch: {sentence}"), done.stderr
