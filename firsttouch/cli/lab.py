@@ -59,7 +59,8 @@ _LAB = f"""{ARM}
 --out DIR          output directory (default out)
 """
 _PROFILE = f"""{ARM}
---count {{{",".join(COUNTS)}}}  the count to print by function (default {INSTRUCTIONS})
+--count {{{",".join(COUNTS)}}}  the count to print by function: {", ".join(COUNTS)}
+           (default {INSTRUCTIONS})
 --table    print every function
 --out DIR  output directory (default out/profile)
 """

@@ -26,11 +26,11 @@ from firsttouch.progress import Reporter
 from firsttouch.terminal import interrupt_on_signals
 
 _EXAMPLES = """examples:
-  firsttouch lab --dry-run                         the default plan, and an estimate of the time
-  firsttouch lab --experiment populate --set by=ldadd --set page=4k --arm stock --arm rmw
-  firsttouch try ~/my.patch                        the cost of a patch, per fault
-  firsttouch count -- perl -e 1                    any program, user and kernel, exactly
-  firsttouch trace -- perl -e 1                    the page faults of a program, on this host
+  firsttouch lab --dry-run           the default plan and its time
+  firsttouch lab --experiment populate --set by=ldadd --arm stock --arm rmw
+  firsttouch try ~/my.patch          the cost of a patch, per fault
+  firsttouch count -- perl -e 1      any program, user and kernel, exactly
+  firsttouch trace -- perl -e 1      the page faults of a program, on this host
   firsttouch export --format svg --out svg out     the figures, a file each
 """
 

@@ -82,7 +82,7 @@ def declare(parser: argparse.ArgumentParser, text: str, run: Run, at_interrupt: 
             name if is_option else metavar.lower(),
             action="append" if several and is_option else "store",
             nargs="*" if several and not is_option else None,
-            metavar=None if "{" in metavar else metavar,
+            metavar="NAME" if len(metavar) > 60 else None if "{" in metavar else metavar,
             choices=metavar[1:-1].split(",") if "{" in metavar else None,
             type=functools.partial(_value, name, metavar),
             default=[] if several else default and default[1],

@@ -39,14 +39,13 @@ from firsttouch.views.terminal import output_console
 
 _EXAMPLES = """examples:
   firsttouch try 0001-mm-my-change.patch
-  firsttouch try series/ --experiment populate      the patches of a directory, in order
-  firsttouch try v3.mbox.gz                         a series as a mailbox
-  firsttouch try https://lore.kernel.org/r/20260101.1-a@example.org    fetched, by b4 if installed
-  git -C ~/linux diff | firsttouch try -            what you have not committed yet
-  firsttouch try --config memcg-off.config          lines such as # CONFIG_MEMCG is not set
+  firsttouch try series/ --experiment populate     a directory or a mailbox
+  firsttouch try https://lore.kernel.org/r/20260101.1-a@example.org
+  git -C ~/linux diff | firsttouch try -           what is not committed yet
+  firsttouch try --config memcg-off.config         # CONFIG_MEMCG is not set
   firsttouch try --arm v1 v1.patch --arm v2 v2.patch --boot thp_anon=64K:always
-  firsttouch try fix.patch --matrix --quick         who else gains or loses: KPTI off, 4 CPUs, ...
-  firsttouch try fix.patch -- ./mybench             what a patch does to a program of arm64
+  firsttouch try fix.patch --matrix --quick        who else gains or loses
+  firsttouch try fix.patch -- ./mybench            a program of arm64
   firsttouch try --bisect v6.12..HEAD --source ~/linux --experiment read-fault
 """
 # The name of an arm that was given none.
