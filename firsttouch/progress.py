@@ -16,6 +16,8 @@ from firsttouch.quantities import format_duration, format_number_of
 
 # Seconds between two lines of progress in a log.
 _LINE_EVERY = 20.0
+# The part of its time that a build takes for each tenth of the objects: Linux 7.3, two CPUs.
+_PACE = {"objects": (0.0, 0.11, 0.24, 0.4, 0.51, 0.61, 0.68, 0.77, 0.86, 0.93, 1.0)}
 
 
 class PipeConsole(Console):
@@ -33,27 +35,25 @@ class Step:
         self.title, self.unit, self.total = title, unit, total
         self.done = 0
         self._console = console
-        self._said = time.monotonic()
-        # When it began, and when each unit was done.
-        self.times = [self._said]
+        self.began = self._said = time.monotonic()
 
     def line(self) -> str:
         """Return what the step does, how far it is, and how long it has run or will run."""
-        now, half = time.monotonic(), self.done // 2
-        when = f"for {format_duration(now - self.times[0])}"
-        # The last half of the units gives the rate: the first objects of a kernel are small.
+        passed = time.monotonic() - self.began
+        when = f"for {format_duration(passed)}"
         if self.total <= 20 * self.done < 20 * self.total:
-            rate = (now - self.times[half]) / (self.done - half)
-            when = f"about {format_duration(rate * (self.total - self.done))} left"
+            pace = _PACE.get(self.unit, (0.0, 1.0))
+            place, more = divmod((len(pace) - 1) * self.done / self.total, 1)
+            begun, ended = pace[int(place) : int(place) + 2]
+            left = passed / (begun + more * (ended - begun)) - passed
+            when = f"about {format_duration(left)} left"
         return f"{self.title}: {self.done:,} of {format_number_of(self.total, self.unit)}, {when}"
 
     def at(self, done: int) -> None:
         """Report that `done` units are done in all."""
         # The total is an estimate for some steps; never show 101 of 100.
         self.total = max(self.total, done)
-        now, before, more = time.monotonic(), self.times[-1], done - self.done
-        self.times += [before + (now - before) * each / more for each in range(1, more + 1)]
-        self.done = done
+        self.done, now = done, time.monotonic()
         if not self._console.is_terminal and now - self._said >= _LINE_EVERY:
             self._said = now
             self._console.print(self.line(), markup=False)
@@ -83,5 +83,5 @@ class Reporter:
             console=self.console, transient=True, auto_refresh=drawn,
         ):  # fmt: skip
             yield step
-        took = format_duration(time.monotonic() - step.times[0])
+        took = format_duration(time.monotonic() - step.began)
         self.say(f"{title}: done, {format_number_of(step.done, unit)} in {took}")

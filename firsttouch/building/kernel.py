@@ -143,7 +143,7 @@ class KernelImage:
         """Report how far another run is that builds this kernel, until it ends."""
         title, objects = f"Waiting for {self.title}", self.source.release.objects
         with reporter.step(title, "objects", objects) as step, contextlib.suppress(OSError):
-            step.times[0] -= time.time() - making.stat().st_mtime
+            step.began -= time.time() - making.stat().st_mtime
             free = False
             while not free:
                 time.sleep(1)
