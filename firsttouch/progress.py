@@ -39,7 +39,7 @@ class Step:
 
     def line(self) -> str:
         """Return what the step does, how far it is, and how long it has run or will run."""
-        passed = time.monotonic() - self.began
+        passed = max(time.monotonic() - self.began, 0.0)
         when = f"for {format_duration(passed)}"
         if self.total <= 20 * self.done < 20 * self.total:
             pace = _PACE.get(self.unit, (0.0, 1.0))

@@ -225,8 +225,8 @@ static void start(struct recording *recording, int pid, const char *root,
 	}
 	error = program_exec(program);
 	if (error == ENOENT && !root && strchr(argv[0], '/') && !access(argv[0], F_OK))
-		give_up(recording, "the interpreter that %s names is missing: install it.",
-			argv[0]);
+		give_up(recording, "the interpreter that %s names is missing: correct its "
+			"first line, or install it.", argv[0]);
 	if (error)
 		give_up(recording, "%s cannot be run (%s): give a program on PATH, or its path.",
 			argv[0], strerror(error));

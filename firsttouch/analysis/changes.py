@@ -7,13 +7,14 @@ A change is judged beyond its noise (analysis/figures.py), which the control sho
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import Figure, noise_of
 from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE, CONTROL, load_setting
+from firsttouch.lab.results import Result
 
 FAULTS, INSTRUCTIONS = "page_faults", "instructions_kernel"
 # The counts that a path through the kernel has; any other follows from these, or from addresses.
@@ -125,6 +126,13 @@ class Changes:
             for name, more in (("more", True), ("less", False))
         }
         return {name: cell for name, cell in largest.items() if cell}
+
+
+def repeats(one: Result, other: Result) -> bool:
+    """Whether `one` is of the cell, the kernel and the boot words of `other`, profiled or not."""
+    both = one.provenance, other.provenance
+    made = [(each.tried, each.digests.get("kernel image")) for each in both]
+    return made[0] == made[1] and replace(one.cell, profile=other.cell.profile) == other.cell
 
 
 def units_of(case: Case, base: str = BASE) -> tuple[Unit, float]:

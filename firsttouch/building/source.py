@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from firsttouch.building.apt import Closure, Files, FromPackages, Package
-from firsttouch.building.store import Entry, check_place
+from firsttouch.building.store import Entry
 from firsttouch.catalog.kernels import (
     DEFAULT_ARCHITECTURE,
     Release,
@@ -175,7 +175,6 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
     """Return the source that was fetched last, so that results stay comparable, or the newest."""
     tree = DebianTree(release)
     if newest or not tree.wanted().last():
-        check_place()
         tree.fetch(reporter)
     (package,) = tree.wanted().last()
     version = re.split(r"[-~+]", package.version)[0]

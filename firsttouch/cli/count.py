@@ -28,7 +28,7 @@ from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
 from firsttouch.tables import dump_json, parse_json
-from firsttouch.views.counts import STATE, Counted, counts_table, ended, name_tables
+from firsttouch.views.counts import NAMED, STATE, Counted, counts_table, ended, name_tables
 from firsttouch.views.tables import print_table, print_tables
 from firsttouch.views.terminal import output_console, plain
 
@@ -238,6 +238,7 @@ def _read(file: Path) -> list[Counted]:
             kernel.take("release", str), kernel.take("arm", str),
             f'{kernel.take("root", str, "")} in {file.name}'.strip(),
             [each.values_of(float) for each in kernel.tables("layouts")],
+            *(kernel.table(name).values_of(int) for name in NAMED),
         )
         for kernel in answer.tables("kernels")
     ]  # fmt: skip

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from firsttouch.analysis.changes import Changes, changes
+from firsttouch.analysis.changes import Changes, changes, repeats
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.figures import Times, change_percent, timed_rows
 from firsttouch.analysis.measurement import Case
@@ -20,7 +20,7 @@ from firsttouch.building.host_tools import processors
 from firsttouch.building.programs import ftbench_list
 from firsttouch.building.source import DebianTree, KernelSource
 from firsttouch.building.store import check_place, stored_outcome
-from firsttouch.catalog.arms import CONTROL, Kernel
+from firsttouch.catalog.arms import BASE, Kernel
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.options import ARM, FORM, SELECTION, by_release, check_time, declare, request_of
 from firsttouch.errors import GuestError, UserError
@@ -28,7 +28,7 @@ from firsttouch.files import FOLDERS, write_atomically
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import check_changes, make_job, parts_of, stored_part
 from firsttouch.lab.plan import HERE, SLURM, TASK, Plan, Request, make_plan
-from firsttouch.lab.results import read_results
+from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.lab.run import RunResults, guests_at_once, release_of, run_lab, run_task, source_of
 from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
 from firsttouch.progress import Reporter
@@ -182,15 +182,16 @@ def measure(
 
 
 def functions_of(dataset: Dataset, tried: Sequence[Changes], out: Path) -> dict[str, list[Case]]:
-    """Return by arm the cells that `try` counted by function in `out`."""
+    """Return by arm the cells of `tried` that are in `out` by function, none of earlier runs."""
     cases: dict[str, list[Case]] = {changed.arm: [] for changed in tried}
     for changed in tried:
         for side, cell in changed.examples().items():
             place = out / FUNCTIONS / changed.arm / side
-            every = read_results(place) if place.is_dir() else ()
-            ran = [each for each in every if each.cell.params == cell.case.params]
-            ran = [each for each in ran if each.cell.arm != CONTROL]
-            cases[changed.arm] += make_dataset(ran, dataset.catalog).cases
+            every = read_results(place) if (place / FILE_NAME).is_file() else ()
+            of = [cell.case.arms[arm].result for arm in (BASE, changed.arm)]
+            ran = [each for each in every if any(repeats(each, made) for made in of)]
+            if len(ran) == len(of):
+                cases[changed.arm] += make_dataset(ran, dataset.catalog).cases
     return cases
 
 

@@ -59,18 +59,14 @@ _UNKNOWN = re.compile(r"(?:unrecognized arguments: |invalid choice: ')(-*[\w-]+)
 class _Parser(argparse.ArgumentParser):
     """A parser that raises UserError: one sentence, exit status 2."""
 
-    # That of the command, which has the options that may have been meant.
-    chosen: argparse.ArgumentParser | None = None
-
     def error(self, message: str) -> NoReturn:
-        shown = self.chosen or self
         if name := _UNKNOWN.search(message):
-            # The choices follow, or the options are those of the command.
-            known = re.findall(r"--[\w-]+", shown.format_help())
-            known += re.findall(r"\w[\w-]*", name[2].partition("from")[2])
-            if near := difflib.get_close_matches(name[1], known, n=1, cutoff=0.7):
+            # The choices follow, or the options are in --help.
+            choices = re.findall(r"\w[\w-]*", name[2].partition("from")[2])
+            known = choices or re.findall(r"--[\w-]+", self.format_help())
+            if near := difflib.get_close_matches(name[1], known, 1, 0.6 if choices else 0.75):
                 raise UserError(f"{name[1]} is unknown: did you mean {near[0]}?")
-        raise UserError(f"{message}: see `{shown.prog} --help`.")
+        raise UserError(f"{message}: see `{self.prog} --help`.")
 
 
 def full_parser(only: str | None = None) -> argparse.ArgumentParser:
@@ -89,7 +85,6 @@ def full_parser(only: str | None = None) -> argparse.ArgumentParser:
             add_options: Callable[[argparse.ArgumentParser], None]
             add_options = resolve_name(f"firsttouch.cli.{module}:{name}_options")
             add_options(command)
-            parser.chosen = command
     return parser
 
 
@@ -116,7 +111,10 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
         place = arguments.index("--")
         arguments, command = arguments[:place], list(arguments[place + 1 :])
     try:
-        parser.parse_args(arguments, options)
+        _, unknown = parser.parse_known_args(arguments, options)
+        if unknown:
+            # The parser of the command has its options.
+            options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         options.command = command or getattr(options, "command", [])
         return int(options.run(options, Reporter()))
     except SystemExit as done:

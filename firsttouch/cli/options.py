@@ -67,7 +67,7 @@ def declare(parser: argparse.ArgumentParser, text: str, run: Run, at_interrupt: 
     `_value`, ``--arm NAME...`` may be repeated, ``--json`` is a flag. A text that ends in
     ``(default X)`` sets the default.
     """
-    parser.set_defaults(run=run, at_interrupt=at_interrupt)
+    parser.set_defaults(run=run, at_interrupt=at_interrupt, parser=parser)
     for line in filter(None, re.sub(r"\n {2,}", " ", text).splitlines()):
         spec, words = re.split(r" {2,}", line, maxsplit=1)
         name, _, metavar = spec.partition(" ")

@@ -32,14 +32,15 @@ from firsttouch.building.host_tools import (
     version,
 )
 from firsttouch.building.source import KernelSource, debian_source, tree_release, user_source
-from firsttouch.building.store import locked, outcome_place
+from firsttouch.building.store import check_place, locked, outcome_place
+from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Catalog
 from firsttouch.catalog.kernels import Release, load_release
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import Job, build_parts, make_jobs
+from firsttouch.lab.guests import Job, build_parts, make_jobs, parts_of
 from firsttouch.lab.outcomes import guard, measure_job, outcome_of, results_of
 from firsttouch.lab.plan import SLURM, TASK, Plan, Request, make_plan
 from firsttouch.lab.results import Result, write_results
@@ -175,15 +176,13 @@ def collect(
 
 
 def _planned(request: Request, contract: Contract) -> tuple[Release, Plan]:
-    """Return the release and the plan of a request, if this host can run it.
-
-    Keys of guests have the digests of QEMU and dtc, and results name QEMU and the compiler: a
-    host without them is an error before a kernel is built, even if all results are stored.
-    """
+    """Return the release and the plan of a request, if this host can run it."""
     release = release_of(request)
     plan = make_plan(request, release.name, contract)
     for machine in plan.catalog.machines.values():
         machine.check_cpu(qemu_cpus())
+    if any(isinstance(part, Kernel) and part.kind != "debian" for part in parts_of(plan)):
+        check_place()
     check_plugins()
     find_tool(DTC)
     version()

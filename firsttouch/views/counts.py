@@ -14,6 +14,9 @@ from firsttouch.views.tables import Table
 STATE = ("exit_status", "output_bytes", "output_digest")
 # Counts of memory, and how much they may differ between kernels that do the same work.
 _MEMORY = {"peak_resident_bytes": 0.02, "thp_fault_alloc": 0.0}
+# What is counted by name: a field of Counted, and the head of its table.
+NAMED = {"functions": "kernel functions, instructions", "system_calls": "system calls",
+         "processes": "processes, instructions"}  # fmt: skip
 # Lines of a table of functions or system calls.
 _FIRST = 12
 
@@ -92,11 +95,8 @@ def counts_table(counted: Sequence[Counted], missing: Iterable[str]) -> Table:
 
 def name_tables(counted: Sequence[Counted]) -> Iterator[Table]:
     """Yield what was counted by name, the largest change first, or the largest of one kernel."""
-    for what, values in (
-        ("kernel functions, instructions", [each.functions for each in counted]),
-        ("system calls", [each.system_calls for each in counted]),
-        ("processes, instructions", [each.processes for each in counted]),
-    ):
+    for name, what in NAMED.items():
+        values = [getattr(each, name) for each in counted]
         rows = {name: [each.get(name, 0) for each in values] for each in values for name in each}
         order = sorted((-abs(row[-1] - row[0]), -max(row), name) for name, row in rows.items())
         lines = [
@@ -104,7 +104,7 @@ def name_tables(counted: Sequence[Counted]) -> Iterator[Table]:
             for _, _, name in order[:_FIRST]
         ]
         more = f"{len(rows) - _FIRST:,} more: --json has all" if len(rows) > _FIRST else ""
-        if lines:
+        if all(values):
             yield _table(what, counted, lines, more)
 
 

@@ -231,7 +231,7 @@ def _markdown(dataset: Dataset) -> Iterator[str]:
 
 
 def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> str:
-    """Return a command that measures at least `cases`, and of `further` their other layouts."""
+    """Return a command for at least `cases`, with the layouts of `further`; of a try, the first."""
     first, last = cases[0], list(cases[0].arms)[-1]
     experiment, platform = first.experiment, first.platform
     result = first.arms[last].result
@@ -251,8 +251,8 @@ def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> st
         has = dict.fromkeys(str(case.params[name]) for case in cases if name in case.params)
         # What the machine decides begins with @.
         every = {str(value) for value in values} if "@" not in str(values) else set(has)
-        if has and not result.quick and set(has) != every:
-            option = "--size {}" if name == "size" else f"--set {name}={{}}"
+        if has and set(has) != every:
+            option = "--size {}" if (name, len(has)) == ("size", 1) else f"--set {name}={{}}"
             words += [word for value in has for word in option.format(value).split()]
     alike = [case for case in further if case.platform == platform]
     layouts = {case.layout for case in (*cases, *alike) if case.experiment == experiment}

@@ -62,11 +62,14 @@ def test_a_patch_is_answered_per_fault_with_the_function(
     assert "vectors" not in printed
     # Stock, its control and the arm, all of them again with functions.
     assert len(ran) == 6
-    # `report` prints and draws the same again.
     assert "do_page_fault" in (tmp_path / "out/report.html").read_text()
     assert main(["report", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out == printed
     assert "do_page_fault" in (tmp_path / "out/report.html").read_text()
+    # The functions of another patch are not those of this one.
+    (file := tmp_path / "out/results.jsonl").write_text(file.read_text().replace("0001", "0002"))
+    assert main(["report", str(tmp_path / "out")]) == 0
+    assert "do_page_fault" not in capsys.readouterr().out
     # All of it is in the store.
     assert tried(_PATCH, "--fail-if", "instructions_kernel>0.5%") == printed
     said = tried(_PATCH, "--fail-if", "instructions_kernel>0.3%", status=1)

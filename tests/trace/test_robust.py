@@ -221,7 +221,7 @@ def test_a_process_that_runs_is_traced_for_a_time(
     [
         (("--", "no-such", *["x" * 999] * 99), "no-such cannot be run (No such file or directory)"),
         (("--pid", "999999999"), "there is no process 999999999"),
-        (("--", "./lost"), "the interpreter that ./lost names is missing: install it."),
+        (("--", "./lost"), "the interpreter that ./lost names is missing: correct its"),
     ],
 )
 def test_what_cannot_be_traced_is_said_in_one_sentence(

@@ -235,4 +235,4 @@ def _slug(words: str) -> str:
 
 def _file_of(dataset: Dataset, picture: Picture, command: str) -> str:
     style = picture_style(picture.drawing.shapes, *arm_style(dataset.catalog))
-    return picture.document(f"{command} --quick" if dataset.quick else command, style)
+    return picture.document(command, style)

@@ -182,7 +182,7 @@ class Picture:
         at = f"{number(_MARGIN)} {number(_MARGIN + _TEXT_LINE)}"
         frame._parts.append(f'<g transform="translate({at})">{of.shapes}</g>')
         frame.text(_MARGIN, frame.height - _MARGIN, shorten(foot, of.width), "t dim")
-        description = f"{self.description} {self.caption}".rstrip()
+        description = f"{self.description} {self.caption}".rstrip() + f" {foot}"
         return (
             "<!-- SPDX-License-Identifier: GPL-2.0 -->\n"
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
