@@ -40,7 +40,7 @@ def test_elsewhere_a_line_now_and_then_with_the_time_left(clock: _Clock) -> None
             step.at(done)
     lines = sink.getvalue().splitlines()
     assert lines[0] == "Building 6.12 stock: 1,200 objects"
-    assert lines[1] == "Building 6.12 stock: 100 of 1,200 objects, about 3 min 18 s left"
+    assert lines[1] == "Building 6.12 stock: 100 of 1,200 objects, about 3 min 40 s left"
     assert lines[-1] == "Building 6.12 stock: done, 600 objects in 2 min 00 s"
     # Two minutes of work, a line every 20 seconds.
     assert len(lines) == 2 + 6
@@ -50,11 +50,11 @@ def test_a_build_goes_on_at_the_pace_of_earlier_ones(clock: _Clock) -> None:
     reporter, _ = _reporter(terminal=False)
     left = []
     with reporter.step("Building 6.12 stock", "objects", 1800) as step:
-        # A build of 1,000 s, whose first half of the objects takes 610.
-        for done, clock.now in ((0, 0.0), (50, 40.0), (180, 110.0), (900, 610.0), (1800, 1000.0)):
+        # A build of 1,000 s, whose first half of the objects takes 590.
+        for done, clock.now in ((0, 0.0), (50, 40.0), (180, 100.0), (900, 590.0), (1800, 1000.0)):
             step.at(done)
             left.append(step.line().rpartition(", ")[2])
-    said = ["for 0 s", "for 40 s", "about 14 min 50 s left", "about 6 min 30 s left"]
+    said = ["for 0 s", "for 40 s", "about 15 min 00 s left", "about 6 min 50 s left"]
     assert left == [*said, "for 16 min 40 s"]
 
 
