@@ -82,8 +82,8 @@ def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(
     assert said.count("ftbench: --size: no room") == 1
     assert "(6 cells failed for this reason)" in said
     assert "a line of the kernel's log" not in said
-    (line,) = (line for line in said.splitlines() if "It alone: " in line)
-    *command, _ = line.partition("It alone: firsttouch ")[2].split()
+    (line,) = (line for line in said.splitlines() if "To run it alone: " in line)
+    *command, _ = line.partition("To run it alone: firsttouch ")[2].split()
     assert command[0] == "lab"
 
 

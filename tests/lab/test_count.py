@@ -61,7 +61,7 @@ def test_a_program_on_two_releases_without_a_build(firsttouch: Firsttouch, myben
     assert done.returncode == 0, done.stderr
     assert "Building kernel" not in done.stderr
     state, head, *rows = done.stdout.splitlines()
-    assert state == "The same outcome on all kernels: exit status 0, 2 bytes of output."
+    assert state == "The same outcome: exit status 0, 2 bytes of output."
     assert head.split() == ["6.12", "debian", "7.3", "debian", "change"]
     assert any(row.startswith("instructions kernel") and row.endswith("%") for row in rows)
     # The log there is of the first run, or of another command since.
@@ -180,11 +180,11 @@ def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: P
     words = ("--against", "before.json", "--out", "b", "--", "./mybench", *127 * ["\udcff"])
     done = firsttouch("count", *words)
     assert done.returncode == 127
-    # The guard has run.
     assert not [*Path(firsttouch.directory, "b/log").glob("guard*")]
     assert done.stdout.splitlines()[0] == (
-        "The outcomes differ, by status or output, so the counts do not compare: 6.12 debian with "
-        "exit status 0, 2 bytes of output; 6.12 debian with exit status 127, 4 bytes of output."
+        "The outcomes differ, by status or output, so the counts do not compare: 6.12 debian in "
+        "before.json with exit status 0, 2 bytes of output; 6.12 debian with exit status 127, "
+        "4 bytes of output."
     )
 
 
@@ -200,7 +200,7 @@ def test_functions_say_where_a_release_differs(
     words = ("--functions", "--release", "6.12", "--release", "7.3", "--", f"./{name}")
     done = firsttouch("count", *words)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("The same outcome on all kernels: exit status 0")
+    assert done.stdout.startswith("The same outcome: exit status 0")
     assert any(line.startswith(function) and " +" in line for line in done.stdout.splitlines()), (
         done.stdout
     )
