@@ -17,6 +17,7 @@ from firsttouch.survey.run import price
 from firsttouch.trace.page import _places, draw_calls
 from firsttouch.trace.remedies import KEEP, MTHP_64, THP
 from firsttouch.trace.sentences import (
+    between,
     compare_traces,
     compared_traces,
     conclude,
@@ -117,10 +118,9 @@ def test_the_first_screen_has_14_lines_of_80_columns(
     assert capsys.readouterr().out.startswith("server --start: 49 page faults.")
 
 
-@pytest.mark.parametrize(
-    ("program", "tool"),
-    [("node", "node --perf-basic-prof"), ("mono-sgen", "mono --jitmap"), ("a", "runtime")],
-)
+@pytest.mark.parametrize(("program", "tool"), [
+    ("node", "node --perf-basic-prof"), ("mono-sgen", "mono --jitmap"), ("a", "runtime"),
+])  # fmt: skip
 def test_code_without_names_is_said_of_any_fault(program: str, tool: str) -> None:
     members = (Members(program, 1000),)
     traced = replace(trace(), fault_kinds={"file": 1000}, nameless=500, programs=members)
@@ -131,17 +131,23 @@ def test_code_without_names_is_said_of_any_fault(program: str, tool: str) -> Non
 @pytest.mark.parametrize(
     ("name", "short"),
     [
-        ("v8::A<B<C>, D<(E)2> >::f", "v8::A<>::f"),
-        ("std::operator<< <char>", "std::operator<< <char>"),
-        ("a::operator<=>", "a::operator<=>"),
+        ("main", "main"), ("v8::(anonymous namespace)::A<B<C> >::f", "v8::A<>::f"),
+        ("v8::A<B<C>, D<(E)2> >::f", "v8::A<>::f"), ("a::operator<", "a::operator<"),
+        ("std::operator<< <char>", "std::operator<< <char>"), ("a::operator<=>", "a::operator<=>"),
         ("<alloc::Vec<T> as Drop>::drop", "<alloc::Vec<> as Drop>::drop"),
-        ("f<fn(i32) -> u8>::g<T>", "f<>::g<>"),
-        ("broken<a", "broken<a"),
+        ("f<fn(i32) -> u8>::g<T>", "f<>::g<>"), ("broken<a", "broken<a"),
     ],
-)
+)  # fmt: skip
 def test_names_of_functions_are_read_without_arguments_of_templates(name: str, short: str) -> None:
     assert shortened(name) == short
     assert str(replace(HERE, function=name)) == f"{short} (table.c:12)"
+
+
+def test_a_place_is_named_by_what_is_known() -> None:
+    unknown = Location("/lib/libc.so.6", 0x85B8E)
+    assert between(replace(site(1), read=unknown, write=unknown)) == "libc.so.6+0x85b8e"
+    same = replace(site(1), write=replace(HERE, line=14, offset=0x1010))
+    assert between(same) == "probe (table.c:12, written in 14)"
 
 
 def test_a_comparison_says_which_kinds_and_places_of_all_faults_changed() -> None:
@@ -149,22 +155,17 @@ def test_a_comparison_says_which_kinds_and_places_of_all_faults_changed() -> Non
         return replace(
             trace(faults=writes + again),
             fault_kinds={"first write": writes, "again": again},
-            fault_places=(
-                FaultPlace("again", HERE, again, ()),
-                FaultPlace("first write", HERE, writes, ()),
-            ),
-        )
+            fault_places=(FaultPlace("again", HERE, again, ()),
+                          FaultPlace("first write", HERE, writes, ())),
+        )  # fmt: skip
 
     comparison = compare_traces(faults(500, 300), faults(501, 0))
     assert comparison.sentences == ("800 page faults before, 501 after.",)
     lines = {line.names[0]: (line.a, line.b) for line in comparison.lines}
     assert lines == {
-        "page faults": (800, 501),
-        "  first write": (500, 501),
-        "  again": (300, 0),
-        "probe (again)": (300, 0),
-        "probe (first write)": (500, 501),
-    }
+        "page faults": (800, 501), "  first write": (500, 501), "  again": (300, 0),
+        "probe (again)": (300, 0), "probe (first write)": (500, 501),
+    }  # fmt: skip
 
 
 def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) -> None:
@@ -185,10 +186,9 @@ def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) ->
         compared_traces(a / FILE_NAME, empty)
 
 
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [(3 << 8, "ended with status 3"), (11, "ended by signal 11 (Segmentation fault)")],
-)
+@pytest.mark.parametrize(("status", "said"), [
+    (3 << 8, "ended with status 3"), (11, "ended by signal 11 (Segmentation fault)"),
+])  # fmt: skip
 def test_a_command_that_failed_is_said(status: int, said: str) -> None:
     assert f"The command {said}." in conclude(replace(trace(site(1)), status=status))
 
