@@ -48,7 +48,7 @@ def store_root() -> Path:
 
 def check_place() -> None:
     """Raise HostError if kernels cannot be built in the store."""
-    if any(letter in " \t\n:" for letter in str(store_root())):
+    if any(letter.isspace() or letter == ":" for letter in str(store_root())):
         raise HostError(
             f"kernels cannot be built below {store_root()}, because their makefiles do not "
             "allow a space or a colon in a path: set XDG_CACHE_HOME to a path without them."

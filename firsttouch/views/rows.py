@@ -252,8 +252,8 @@ def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> st
         # What the machine decides begins with @.
         every = {str(value) for value in values} if "@" not in str(values) else set(has)
         if has and set(has) != every:
-            option = "--size {}" if (name, len(has)) == ("size", 1) else f"--set {name}={{}}"
-            words += [word for value in has for word in option.format(value).split()]
+            size = (name, len(has)) == ("size", 1)
+            words += [w for v in has for w in (("--size", v) if size else ("--set", f"{name}={v}"))]
     alike = [case for case in further if case.platform == platform]
     layouts = {case.layout for case in (*cases, *alike) if case.experiment == experiment}
     if layouts != {0}:

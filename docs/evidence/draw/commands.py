@@ -23,7 +23,7 @@ _REFERENCE = "docs/reference/command.md"
 _MANUAL = "docs/reference/man/firsttouch.1"
 _KEYS = "docs/reference/trace-json.md"
 _HEAD = ("argument", "meaning")
-_TITLES = {"manual_title": "User Commands", "date": "2026"}
+_PAGE = {"description": "measure page faults", "manual_title": "User Commands", "date": "2026"}
 # An argument of --help, and its description on the same line or on the next.
 _ENTRY = re.compile(r"^ {2,4}(\S(?: ?\S)*)(?: {2,}|\n {10,})(\S.*)$", re.M)
 
@@ -54,7 +54,7 @@ def _entries(text: str) -> list[tuple[str, str]]:
 
 def _manual() -> str:
     with patch.dict(os.environ, COLUMNS="80"):
-        page = Manpage(full_parser(), {"description": "measure page faults", **_TITLES})
+        page = Manpage(full_parser(), _PAGE)
         return f'.\\" SPDX-License-Identifier: GPL-2.0\n{page}\n'
 
 
